@@ -31,8 +31,9 @@ type EventKind int
 
 // The kinds of events, in the order in which they can come: one Start, then
 // for each block any number of deltas and one Block, then one End. A Retry
-// says that all events since the last Start are void except blocks already
-// complete, which the provider will not send again: see [Event.Kept].
+// says that all events since the last Start are void and a new Start follows;
+// there is none once a tool_use block was reported, since its call may be
+// running.
 const (
 	EventStart     EventKind = iota + 1 // a response begins
 	EventText                           // a piece of visible text
@@ -72,8 +73,8 @@ type Provider interface {
 	Stream(ctx context.Context, r Request) iter.Seq2[Event, error]
 }
 
-// IncompleteError ends a response that was cut and cannot be tried again
-// without saying things twice: some blocks were already handed on.
+// IncompleteError ends a response that was cut and cannot be tried again,
+// since a complete tool_use block was already handed on.
 type IncompleteError struct {
 	Message tool.Message // the blocks that were complete
 	Err     error
