@@ -1,0 +1,3 @@
+package pathrule
+
+var host = platform{darwin: true}

@@ -1,0 +1,3 @@
+package pathrule
+
+var host = platform{windows: true}

@@ -1,0 +1,263 @@
+package pathrule
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// MaxLinks is how many symbolic links one path may pass through; Linux itself stops at 40.
+const MaxLinks = 40
+
+// Resolved is a path and where it leads. Given and Real are absolute native paths. The zero value matches no rule.
+type Resolved struct {
+	// Given is the path as it was written, made absolute and clean. A ".." after a link goes to the parent of the
+	// link's target, as the system would go.
+	Given string
+	// Real is Given with every link followed, also where the end of the path, or of a link, does not exist yet: it is
+	// the file that opening the path would open or create.
+	Real string
+	// Via holds the other spellings met on the way: the targets of links, and the path that cleaning by text alone
+	// gives where that differs. A deny rule is compared with them too.
+	Via []string
+	// Exists tells whether Real exists.
+	Exists bool
+
+	ids *identities
+}
+
+// identities remembers what the device says about Real and its parents; filled on first use.
+type identities struct {
+	once  sync.Once
+	infos []fs.FileInfo
+}
+
+// Resolve finds what path means for a process whose working directory is cwd and whose home is home; both must be
+// absolute, home may be empty. A leading "~" or "~/" is home. Nothing needs to exist.
+//
+// On an error the result still holds the best known Given and Real, so that a deny rule can be tried; nothing may be
+// allowed on it. Errors: a NUL byte, a relative cwd, no home for "~", too many links, a folder that may not be looked
+// into, on Windows a network, device or stream path.
+func Resolve(path, cwd, home string) (Resolved, error) {
+	if strings.ContainsRune(path, 0) {
+		return Resolved{}, fmt.Errorf("resolve %q: a path cannot contain a NUL byte", path)
+	}
+	abs, err := absolute(path, cwd, home)
+	if err != nil {
+		return Resolved{}, fmt.Errorf("resolve %q: %w", path, err)
+	}
+	w := walker{}
+	r := w.resolve(abs)
+	if lexical := filepath.Clean(abs); lexical != r.Given {
+		other := w.resolve(lexical)
+		w.via = append(w.via, other.Given, other.Real)
+	}
+	r.Via = unseen(w.via, r.Given, r.Real)
+	r.ids = &identities{}
+	if w.err != nil {
+		return r, fmt.Errorf("resolve %q: %w", path, w.err)
+	}
+	return r, nil
+}
+
+// absolute makes path absolute without cleaning it: a ".." must still be seen by the walk.
+func absolute(path, cwd, home string) (string, error) {
+	if path == "~" || strings.HasPrefix(path, "~/") || runtime.GOOS == "windows" && strings.HasPrefix(path, `~\`) {
+		if home == "" {
+			return "", errors.New("the home directory is not known")
+		}
+		path = home + string(filepath.Separator) + path[1:]
+	}
+	if runtime.GOOS == "windows" {
+		p, err := windowsPath(path)
+		if err != nil {
+			return "", err
+		}
+		path = p
+		if strings.HasPrefix(path, `\`) {
+			path = filepath.VolumeName(cwd) + path
+		}
+	}
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	if !filepath.IsAbs(cwd) {
+		return "", fmt.Errorf("the working directory %q is not an absolute path", cwd)
+	}
+	return cwd + string(filepath.Separator) + path, nil
+}
+
+// walker follows one path; it counts links over the whole walk, so that nesting cannot multiply them.
+type walker struct {
+	links int
+	via   []string
+	err   error
+}
+
+type givenPart struct {
+	name string
+	link bool
+}
+
+func (w *walker) resolve(abs string) Resolved {
+	root, rest := splitRoot(abs)
+	real, exists := root, true
+	var given []givenPart
+	for _, c := range splitNative(rest) {
+		switch c {
+		case "", ".":
+			continue
+		case "..":
+			parent := filepath.Dir(real)
+			if n := len(given); n > 0 && given[n-1].link {
+				given = given[:0]
+				root, rest = splitRoot(parent)
+				for _, name := range splitNative(rest) {
+					if name != "" {
+						given = append(given, givenPart{name: name})
+					}
+				}
+			} else if n > 0 {
+				given = given[:n-1]
+			}
+			real = parent
+			continue
+		}
+		next, isLink, ok := w.step(real, c)
+		given = append(given, givenPart{c, isLink})
+		real, exists = next, ok
+	}
+	var b strings.Builder
+	b.WriteString(strings.TrimRight(root, string(filepath.Separator)))
+	for _, g := range given {
+		b.WriteByte(filepath.Separator)
+		b.WriteString(g.name)
+	}
+	if len(given) == 0 {
+		b.Reset()
+		b.WriteString(root)
+	}
+	if exists {
+		_, err := os.Lstat(real)
+		exists = err == nil
+	}
+	return Resolved{Given: b.String(), Real: real, Exists: exists}
+}
+
+// step goes from the real folder dir to its entry name, through as many links as that takes.
+func (w *walker) step(dir, name string) (next string, isLink, exists bool) {
+	next = filepath.Join(dir, name)
+	info, err := os.Lstat(next)
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			w.fail(err)
+		}
+		return next, false, false
+	}
+	// A Windows junction is "irregular" to Go; Readlink reads it.
+	if info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) == 0 {
+		return next, false, true
+	}
+	target, err := os.Readlink(next)
+	if err != nil {
+		if info.Mode()&fs.ModeSymlink != 0 {
+			w.fail(err)
+		}
+		return next, false, true
+	}
+	if w.links++; w.links > MaxLinks {
+		w.fail(fmt.Errorf("more than %d symbolic links (a loop?)", MaxLinks))
+		return next, true, false
+	}
+	if runtime.GOOS == "windows" {
+		if target, err = windowsPath(target); err != nil {
+			w.fail(err)
+			return next, true, true
+		}
+	}
+	cur := dir
+	if filepath.IsAbs(target) {
+		cur, target = splitRoot(target)
+	}
+	w.via = append(w.via, filepath.Join(cur, target))
+	exists = true
+	for _, c := range splitNative(target) {
+		switch c {
+		case "", ".":
+		case "..":
+			cur = filepath.Dir(cur)
+		default:
+			cur, _, exists = w.step(cur, c)
+		}
+	}
+	return cur, true, exists
+}
+
+func (w *walker) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// splitRoot splits an absolute native path into its root ("/", `C:\`) and the rest.
+func splitRoot(abs string) (root, rest string) {
+	vol := filepath.VolumeName(abs)
+	return vol + string(filepath.Separator), strings.TrimLeft(abs[len(vol):], `/`+string(filepath.Separator))
+}
+
+func splitNative(path string) []string {
+	if runtime.GOOS == "windows" {
+		path = filepath.ToSlash(path)
+	}
+	return strings.Split(path, "/")
+}
+
+func unseen(paths []string, seen ...string) []string {
+	var out []string
+next:
+	for _, p := range paths {
+		for _, s := range seen {
+			if p == s {
+				continue next
+			}
+		}
+		out, seen = append(out, p), append(seen, p)
+	}
+	return out
+}
+
+// sameAs reports whether the existing file or folder target is Real itself or one of its parents, by the device's own
+// identity: hard links and second mounts of the same tree are seen through.
+func (r Resolved) sameAs(target fs.FileInfo) bool {
+	if r.Real == "" {
+		return false
+	}
+	ids := r.ids
+	if ids == nil {
+		ids = &identities{}
+	}
+	ids.once.Do(func() {
+		for p := r.Real; ; {
+			if info, err := os.Stat(p); err == nil {
+				ids.infos = append(ids.infos, info)
+			}
+			up := filepath.Dir(p)
+			if up == p {
+				return
+			}
+			p = up
+		}
+	})
+	for _, info := range ids.infos {
+		if os.SameFile(info, target) {
+			return true
+		}
+	}
+	return false
+}
