@@ -104,7 +104,7 @@ func (r *Rule) names(segs []string, asked bool, list []based) bool {
 		}
 		rest := segs[len(b.base):]
 		if matchComponents(b.pattern, rest, false) {
-			if !r.below || asked {
+			if !r.below || asked && !r.negated {
 				return true
 			}
 		}

@@ -122,7 +122,7 @@ func TestResolve(t *testing.T) {
 	if r, err := Resolve("loop/x", root, ""); err == nil || r.Given != filepath.Join(root, "loop/x") {
 		t.Errorf("a loop: %+v, %v", r, err)
 	}
-	for _, bad := range [][3]string{{"a\x00b", root, ""}, {"a", "rel", ""}, {"~/x", root, ""}} {
+	for _, bad := range [][3]string{{"a\x00b", root, ""}, {strings.Repeat("a", MaxPath+1), root, ""}, {"a", "rel", ""}, {"~/x", root, ""}} {
 		if _, err := Resolve(bad[0], bad[1], bad[2]); err == nil {
 			t.Errorf("Resolve(%q) from %q passed", bad[0], bad[1])
 		}

@@ -15,6 +15,9 @@ import (
 // MaxLinks is how many symbolic links one path may pass through; Linux itself stops at 40.
 const MaxLinks = 40
 
+// MaxPath is the longest path that Resolve takes, in bytes: twice what Linux opens.
+const MaxPath = 8192
+
 // Resolved is a path and where it leads. Given and Real are absolute native paths. The zero value matches no rule.
 type Resolved struct {
 	// Given is the path as it was written, made absolute and clean. A ".." after a link goes to the parent of the
@@ -29,24 +32,53 @@ type Resolved struct {
 	// Exists tells whether Real exists.
 	Exists bool
 
-	ids *identities
+	seen *seen
 }
 
-// identities remembers what the device says about Real and its parents; filled on first use.
-type identities struct {
-	once  sync.Once
-	infos []fs.FileInfo
+// seen keeps what is worked out once for a path that is compared with many rules: its components, and what the device
+// says about Real and its parents.
+type seen struct {
+	split       sync.Once
+	given, real spelling
+	stat        sync.Once
+	infos       []fs.FileInfo
+}
+
+// spelling is one absolute path in components.
+type spelling struct{ exact, folded []string }
+
+func spell(native string) spelling {
+	segs := rootedSegments(native)
+	return spelling{segs, foldAll(segs)}
+}
+
+// spelled gives the components of Given and Real.
+func (r Resolved) spelled() (given, real spelling) {
+	s := r.seen
+	if s == nil {
+		s = &seen{}
+	}
+	s.split.Do(func() {
+		s.given = spell(r.Given)
+		if s.real = s.given; r.Real != r.Given {
+			s.real = spell(r.Real)
+		}
+	})
+	return s.given, s.real
 }
 
 // Resolve finds what path means for a process whose working directory is cwd and whose home is home; both must be
 // absolute, home may be empty. A leading "~" or "~/" is home. Nothing needs to exist.
 //
-// On an error the result still holds the best known Given and Real, so that a deny rule can be tried; nothing may be
-// allowed on it. Errors: a NUL byte, a relative cwd, no home for "~", too many links, a folder that may not be looked
+// On an error nothing may be allowed. The result then still holds the best known Given and Real, so that a deny rule can
+// be tried; it is zero where the path means nothing at all. Errors: a NUL byte, more than MaxPath bytes, a relative cwd, no home for "~", too many links, a folder that may not be looked
 // into, on Windows a network, device or stream path.
 func Resolve(path, cwd, home string) (Resolved, error) {
 	if strings.ContainsRune(path, 0) {
 		return Resolved{}, fmt.Errorf("resolve %q: a path cannot contain a NUL byte", path)
+	}
+	if len(path) > MaxPath {
+		return Resolved{}, fmt.Errorf("resolve %q...: a path may have at most %d bytes, this one has %d", path[:60], MaxPath, len(path))
 	}
 	abs, err := absolute(path, cwd, home)
 	if err != nil {
@@ -55,11 +87,13 @@ func Resolve(path, cwd, home string) (Resolved, error) {
 	w := walker{}
 	r := w.resolve(abs)
 	if lexical := filepath.Clean(abs); lexical != r.Given {
-		other := w.resolve(lexical)
+		// A failure here says nothing: nobody who follows links gets to this spelling.
+		var text walker
+		other := text.resolve(lexical)
 		w.via = append(w.via, other.Given, other.Real)
 	}
 	r.Via = unseen(w.via, r.Given, r.Real)
-	r.ids = &identities{}
+	r.seen = &seen{}
 	if w.err != nil {
 		return r, fmt.Errorf("resolve %q: %w", path, w.err)
 	}
@@ -238,11 +272,11 @@ func (r Resolved) sameAs(target fs.FileInfo) bool {
 	if r.Real == "" {
 		return false
 	}
-	ids := r.ids
+	ids := r.seen
 	if ids == nil {
-		ids = &identities{}
+		ids = &seen{}
 	}
-	ids.once.Do(func() {
+	ids.stat.Do(func() {
 		for p := r.Real; ; {
 			if info, err := os.Stat(p); err == nil {
 				ids.infos = append(ids.infos, info)

@@ -360,13 +360,19 @@ func (r *Rule) covers(path Resolved) bool {
 	if r.never || path.Given == "" || path.Real == "" {
 		return false
 	}
+	given, real := path.spelled()
 	if !r.loose() {
-		return r.matchSpelling(path.Given) && (path.Real == path.Given || r.matchSpelling(path.Real))
+		return r.matchSpelling(given) && (path.Real == path.Given || r.matchSpelling(real))
 	}
-	if r.matchSpelling(path.Given) || path.Real != path.Given && r.matchSpelling(path.Real) {
+	if r.matchSpelling(given) || path.Real != path.Given && r.matchSpelling(real) {
 		return true
 	}
-	return slices.ContainsFunc(path.Via, r.matchSpelling) || r.sameTarget(path)
+	for _, via := range path.Via {
+		if r.matchSpelling(spell(via)) {
+			return true
+		}
+	}
+	return r.sameTarget(path)
 }
 
 // sameTarget compares by the identity that the device gives.
@@ -379,12 +385,8 @@ func (r *Rule) sameTarget(path Resolved) bool {
 	return false
 }
 
-func (r *Rule) matchSpelling(native string) bool {
-	segs := rootedSegments(native)
-	if matchBased(r.exact, segs) {
-		return true
-	}
-	return len(r.folded) > 0 && matchBased(r.folded, foldAll(segs))
+func (r *Rule) matchSpelling(s spelling) bool {
+	return matchBased(r.exact, s.exact) || matchBased(r.folded, s.folded)
 }
 
 func matchBased(list []based, segs []string) bool {
@@ -396,10 +398,12 @@ func matchBased(list []based, segs []string) bool {
 	return false
 }
 
+const blanks = " \t\r\n"
+
 // trimBlanks drops blanks around a pattern; a last blank stays if a backslash protects it.
 func trimBlanks(s string) string {
-	s = strings.TrimLeft(s, " \t\r\n")
-	trimmed := strings.TrimRight(s, " \t\r\n")
+	s = strings.TrimLeft(s, blanks)
+	trimmed := strings.TrimRight(s, blanks)
 	escapes := len(trimmed) - len(strings.TrimRight(trimmed, `\`))
 	if escapes%2 == 1 && len(trimmed) < len(s) {
 		return s[:len(trimmed)+1]
@@ -434,12 +438,12 @@ func windowsPattern(text string) string {
 func Escape(path string) string {
 	if filepath.IsAbs(path) {
 		path = "/" + Slash(path)
-	} else if path != "" && strings.ContainsRune("~!$", rune(path[0])) {
+	} else if path != "" && strings.ContainsRune("~!$"+blanks, rune(path[0])) {
 		path = "./" + path
 	}
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {
-		if strings.IndexByte(`[]*?\`, path[i]) >= 0 || path[i] == ' ' && i == len(path)-1 {
+		if strings.IndexByte(`[]*?\`, path[i]) >= 0 || i == len(path)-1 && strings.IndexByte(blanks, path[i]) >= 0 {
 			b.WriteByte('\\')
 		}
 		b.WriteByte(path[i])
