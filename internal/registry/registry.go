@@ -1,0 +1,212 @@
+// Package registry knows which tools exist and assembles the pool of a
+// request: feature gates and Enabled, then what deny rules name as a whole,
+// then built-in tools sorted by name, then the others sorted by name. The first
+// of a name wins.
+//
+// Built-ins and others are two partitions, not one sort, because a provider's
+// cache breakpoint follows the last built-in. The API form of a tool is made
+// once for a session, so that no later change of a flag or a prompt can break
+// the provider's cache. The package runs no tool and decides no permission.
+package registry
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sevengate/sevengate/internal/schema"
+	"github.com/sevengate/sevengate/tool"
+)
+
+// Registry holds the tools of one session. It is safe for concurrent use.
+type Registry struct {
+	builtins []entry
+	features tool.Features
+	model    string
+
+	mu     sync.Mutex
+	others map[string]entry          // by name; tools that came later, such as an MCP server's
+	api    map[string]schema.APITool // by name, fixed when first asked for
+}
+
+type entry struct {
+	tool   tool.Tool
+	schema *schema.Schema
+}
+
+// New makes a registry of built-in tools. Two tools that answer to the same
+// name are an error.
+func New(builtins []tool.Tool, features tool.Features, model string) (*Registry, error) {
+	if features.OS == "" {
+		features.OS = runtime.GOOS
+	}
+	owner := map[string]string{}
+	for _, t := range builtins {
+		for _, name := range append([]string{t.Name()}, t.Facts().Aliases...) {
+			if other, taken := owner[name]; taken {
+				return nil, fmt.Errorf("tools %s and %s both answer to the name %q", other, t.Name(), name)
+			}
+			owner[name] = t.Name()
+		}
+	}
+	r := &Registry{features: features, model: model, others: map[string]entry{}, api: map[string]schema.APITool{}}
+	for _, t := range builtins {
+		r.builtins = append(r.builtins, entry{t, schema.For(t)})
+	}
+	slices.SortFunc(r.builtins, func(a, b entry) int { return strings.Compare(a.tool.Name(), b.tool.Name()) })
+	return r, nil
+}
+
+// SetOthers replaces the tools that are not built in. Of two with one name the
+// first wins.
+func (r *Registry) SetOthers(tools []tool.Tool) {
+	others := make(map[string]entry, len(tools))
+	for _, t := range tools {
+		if _, taken := others[t.Name()]; !taken {
+			others[t.Name()] = entry{t, schema.For(t)}
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.others = others
+}
+
+// Names lists every tool that exists at all, gated or not: what a rule may
+// speak of.
+func (r *Registry) Names() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var names []string
+	for _, e := range r.builtins {
+		names = append(names, e.tool.Name())
+		names = append(names, e.tool.Facts().Aliases...)
+	}
+	for name := range r.others {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Select narrows a pool.
+type Select struct {
+	// Denied tells whether a rule takes the tool away as a whole. Nil denies
+	// nothing.
+	Denied func(*tool.Facts) bool
+	// Only, when not nil, keeps the named built-ins; other tools stay.
+	Only []string
+	// Hidden are tools that can be called from code but are not offered.
+	Hidden []string
+}
+
+// Pool assembles the tools of one request.
+func (r *Registry) Pool(s Select) *Pool {
+	r.mu.Lock()
+	others := make([]entry, 0, len(r.others))
+	for _, e := range r.others {
+		others = append(others, e)
+	}
+	r.mu.Unlock()
+	slices.SortFunc(others, func(a, b entry) int { return strings.Compare(a.tool.Name(), b.tool.Name()) })
+
+	p := &Pool{registry: r, byName: map[string]entry{}}
+	add := func(e entry) {
+		f := e.tool.Facts()
+		if _, taken := p.byName[f.Name]; taken || !e.tool.Enabled(r.features) || s.Denied != nil && s.Denied(f) {
+			return
+		}
+		if !slices.Contains(s.Hidden, f.Name) {
+			p.order = append(p.order, e)
+		}
+		p.byName[f.Name] = e
+	}
+	for _, e := range r.builtins {
+		if s.Only == nil || slices.Contains(s.Only, e.tool.Name()) {
+			add(e)
+		}
+	}
+	p.builtins = len(p.order)
+	for _, e := range others {
+		add(e)
+	}
+	for _, e := range p.order {
+		for _, alias := range e.tool.Facts().Aliases {
+			if _, taken := p.byName[alias]; !taken {
+				p.byName[alias] = e
+			}
+		}
+	}
+	return p
+}
+
+// Pool is the set of tools of one request. It does not change.
+type Pool struct {
+	registry *Registry
+	order    []entry
+	builtins int
+	byName   map[string]entry
+}
+
+// Lookup finds a tool by its name or an alias.
+func (p *Pool) Lookup(name string) (tool.Tool, *schema.Schema, bool) {
+	e, ok := p.byName[name]
+	return e.tool, e.schema, ok
+}
+
+// Tools lists the tools that are offered, in the order of the request.
+func (p *Pool) Tools() []tool.Tool {
+	out := make([]tool.Tool, len(p.order))
+	for i, e := range p.order {
+		out[i] = e.tool
+	}
+	return out
+}
+
+// Names lists the names of the tools that are offered, in order.
+func (p *Pool) Names() []string {
+	out := make([]string, len(p.order))
+	for i, e := range p.order {
+		out[i] = e.tool.Name()
+	}
+	return out
+}
+
+// Builtins is how many of the offered tools, from the start, are built in.
+func (p *Pool) Builtins() int { return p.builtins }
+
+// Problem is a tool that cannot be offered, and why.
+type Problem struct {
+	Tool string
+	Err  error
+}
+
+// API gives the API form of the offered tools. deferred tells which are sent
+// without being shown yet; nil means none. A tool whose form cannot be made is
+// left out and reported.
+func (p *Pool) API(deferred func(*tool.Facts) bool) ([]schema.APITool, []Problem) {
+	r := p.registry
+	ctx := tool.PromptContext{Tools: p.Names(), Model: r.model, OS: r.features.OS}
+	var out []schema.APITool
+	var problems []Problem
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range p.order {
+		f := e.tool.Facts()
+		api, ok := r.api[f.Name]
+		if !ok {
+			raw, err := e.schema.JSON()
+			if err == nil {
+				api, err = schema.NewAPITool(f.Name, e.tool.Prompt(ctx), raw, f.Strict, deferred != nil && deferred(f))
+			}
+			if err != nil {
+				problems = append(problems, Problem{f.Name, err})
+				continue
+			}
+			r.api[f.Name] = api
+		}
+		out = append(out, api)
+	}
+	return out, problems
+}
