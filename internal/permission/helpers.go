@@ -1,0 +1,3 @@
+package permission
+
+func repoHelpers(dir string) (string, bool) { return "", false }

@@ -1,0 +1,279 @@
+package permission
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sevengate/sevengate/internal/engine/pathrule"
+	"github.com/sevengate/sevengate/internal/engine/shellscan"
+	"github.com/sevengate/sevengate/tool"
+)
+
+// interpreter tells the programs that run what they are given: a prefix rule for one covers
+// anything at all.
+func interpreter(name string) bool {
+	name = strings.TrimRight(name, "0123456789.")
+	switch name {
+	case "": // "." and the like
+		return true
+	case "python", "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "osascript", "pwsh", "powershell",
+		"sh", "bash", "zsh", "dash", "ksh", "fish", "csh", "tcsh", "cmd", "awk", "gawk", "mawk", "tclsh", "R", "Rscript", "julia",
+		"env", "xargs", "sudo", "doas", "su", "ssh", "eval", "exec", "source", "nohup", "time", "timeout", "nice",
+		"setsid", "watch", "ionice", "flock", "chroot", "unshare", "nsenter", "strace", "ltrace", "gdb", "parallel", "script", "find",
+		"docker", "podman", "kubectl", "make", "git-shell", "busybox", "command", "builtin", "stdbuf", "caffeinate", "entr", "expect":
+		return true
+	}
+	return false
+}
+
+// runner tells package runners: what follows is a program of its own.
+func runner(name, next string) bool {
+	switch name {
+	case "npx", "pnpx", "bunx", "uvx", "pipx", "dlx", "devbox", "mise", "direnv":
+		return true
+	case "npm", "pnpm", "yarn", "uv", "poetry", "cargo", "go", "bundle", "rye", "hatch", "pdm":
+		switch next {
+		case "exec", "dlx", "run", "run-script", "x", "start":
+			return true
+		}
+	}
+	return false
+}
+
+// broad tells the allow rules that auto mode sets aside: those that let anything
+// be run.
+func (r *compiledRule) broad() bool {
+	if !r.Scoped {
+		switch r.Tool {
+		case familyBash, familyPowerShell, "Monitor", "Agent":
+			return true
+		}
+		return false
+	}
+	if r.Tool == "Agent" {
+		return true
+	}
+	c := r.command
+	if c == nil || c.exact {
+		return false
+	}
+	words := strings.Fields(c.pieces[0])
+	if len(words) == 0 {
+		return true
+	}
+	next := ""
+	if len(words) > 1 {
+		next = words[1]
+	}
+	name := baseName(words[0])
+	switch {
+	case interpreter(name):
+		// "python3 -m pytest" names what is run, "python3" and "python3 -c" do not.
+		return len(words) < 3 || next != "-m"
+	case runner(name, next):
+		return name == "npx" && len(words) < 2 || name != "npx" && len(words) < 3
+	}
+	return false
+}
+
+// suggest offers rules that would answer the question for good: for each part
+// the narrowest useful one.
+func (d *decider) suggest() []tool.Suggestion {
+	if d.e.flags.managedOnly || d.e.flags.broken != "" {
+		return nil
+	}
+	var out []tool.Suggestion
+	add := func(rule, covers string) bool {
+		for i := range out {
+			if out[i].Rule == rule {
+				return true
+			}
+		}
+		if len(out) == tool.MaxSuggestions {
+			return false
+		}
+		out = append(out, tool.Suggestion{Rule: rule, Covers: covers})
+		return true
+	}
+	for i := range d.parts {
+		p := &d.parts[i]
+		if p.Behavior == tool.Allow {
+			continue
+		}
+		rule, covers := d.suggestion(p)
+		if rule == "" {
+			return nil // no set of rules would answer the question
+		}
+		if _, err := ParseRule(rule); err != nil || !add(rule, covers) {
+			return nil
+		}
+	}
+	return out
+}
+
+func (d *decider) suggestion(p *part) (rule, covers string) {
+	switch p.Kind {
+	case PartCommand:
+		return d.suggestCommand(p)
+	case PartRead, PartWrite, PartRemove:
+		return d.suggestPath(p)
+	case PartAddress:
+		if p.host == "" {
+			return "", ""
+		}
+		return fmt.Sprintf("%s(domain:%s)", p.family, bracketed(p.host)), "every address on " + p.host
+	case PartName:
+		if strings.ContainsAny(p.Text, "*()\n") || p.Text == "" {
+			return "", ""
+		}
+		return fmt.Sprintf("%s(%s)", p.family, p.Text), fmt.Sprintf("%s of the name %s", p.family, p.Text)
+	}
+	if o := d.call.Tool().Facts().Origin; o != nil {
+		return d.call.Name(), "every call of the tool " + o.Tool + " of the server " + o.Server
+	}
+	return d.call.Name(), "every call of " + d.call.Name()
+}
+
+func bracketed(host string) string {
+	if strings.Contains(host, ":") {
+		return "[" + host + "]"
+	}
+	return host
+}
+
+func (d *decider) suggestPath(p *part) (rule, covers string) {
+	if p.placeless || p.plain == "" || p.problem != "" || len(p.paths) == 0 {
+		return "", ""
+	}
+	family, verb := tool.FamilyRead, "reading"
+	if p.writes() {
+		family, verb = tool.FamilyEdit, "changing"
+	}
+	if p.paths[0].Given != p.paths[0].Real {
+		return "", "" // a rule must cover where the link leads, too: not what was shown
+	}
+	path := p.plain
+	if p.Kind == PartRead && !p.tree && filepath.Dir(path) != "/" && !isDir(path) {
+		return fmt.Sprintf("%s(%s)", family, pathrule.Escape(path)), verb + " " + path
+	}
+	return fmt.Sprintf("%s(%s)", family, pathrule.Escape(path)), verb + " " + path + " and what is in it"
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func (d *decider) suggestCommand(p *part) (rule, covers string) {
+	s := p.subject
+	exactLine := func() (string, string) {
+		line := strings.TrimSpace(s.line)
+		if s.invalid || line == "" || len(line) > maxSuggestedLine || s.Family == familyPowerShell && s.unclear != "" && strings.ContainsAny(line, "\r\n") {
+			return "", ""
+		}
+		return fmt.Sprintf("%s(%s)", s.Family, escapeStars(line)), "exactly this command line"
+	}
+	if !p.understood() {
+		return exactLine()
+	}
+	if p.ps != nil {
+		return p.ps.suggest()
+	}
+	c := p.command
+	if c == nil {
+		return "", ""
+	}
+	if networkRedirect(c) != "" {
+		return exactLine()
+	}
+	words := literalWords(c)
+	if words == nil || len(c.Wrappers) > 0 || uncommonAssigns(c) || c.BeyondPrefix != "" || c.RunsUnknown || interpreter(baseName(words[0])) || runner(words[0], second(words)) || d.helpers(c) != "" {
+		return d.exactCommand(p, exactLine)
+	}
+	prefix := commandPrefix(words)
+	return fmt.Sprintf("%s(%s:*)", p.family, escapeStars(prefix)), fmt.Sprintf("%s with any arguments", prefix)
+}
+
+// maxSuggestedLine is the longest command line that is offered as a rule.
+const maxSuggestedLine = 1000
+
+// exactCommand offers the command itself where a prefix would cover too much.
+func (d *decider) exactCommand(p *part, line func() (string, string)) (string, string) {
+	text := strings.TrimSpace(p.command.Source)
+	if text == "" || strings.ContainsAny(text, "\n\r") || len(text) > maxSuggestedLine || strings.HasSuffix(text, " ") {
+		return line()
+	}
+	rule := fmt.Sprintf("%s(%s)", p.family, escapeStars(text))
+	parsed, _, err := compileOne(ruleText{text: rule, behavior: tool.Allow}, place{d.at.Cwd, d.at.Home})
+	if err != nil || parsed.command == nil || !parsed.command.opens(p.command) {
+		return line()
+	}
+	return rule, "exactly the command " + text
+}
+
+func literalWords(c *shellscan.Command) []string {
+	if len(c.Argv) == 0 || c.Argv[0].Known != shellscan.Literal || c.Argv[0].Text == "" || strings.ContainsAny(c.Argv[0].Text, " \t\n") {
+		return nil
+	}
+	out := make([]string, len(c.Argv))
+	for i := range c.Argv {
+		out[i] = c.Argv[i].Text
+		if c.Argv[i].Known != shellscan.Literal {
+			out = out[:i]
+			break
+		}
+	}
+	return out
+}
+
+func second(words []string) string {
+	if len(words) > 1 {
+		return words[1]
+	}
+	return ""
+}
+
+// commandPrefix is the program with its subcommand, and for programs that run
+// scripts by name also that name.
+func commandPrefix(words []string) string {
+	n := 1
+	if len(words) > 1 && isSubcommand(words[1]) && hasSubcommands(words[0]) {
+		n = 2
+		if len(words) > 2 && isSubcommand(words[2]) && nestedSubcommands(words[0]) {
+			n = 3
+		}
+	}
+	return strings.Join(words[:n], " ")
+}
+
+func isSubcommand(w string) bool {
+	if w == "" || len(w) > 40 {
+		return false
+	}
+	for i, c := range w {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || i > 0 && (c == '-' || c == ':' || c == '_' || c >= '0' && c <= '9') {
+			continue
+		}
+		return false
+	}
+	return true
+}
+
+func hasSubcommands(name string) bool {
+	switch name {
+	case "cat", "ls", "rm", "cp", "mv", "mkdir", "rmdir", "touch", "chmod", "chown", "grep", "rg", "sed", "sort", "head", "tail", "echo", "ln", "tee",
+		"diff", "wc", "tar", "curl", "wget", "ping", "kill", "pkill", "less", "printf", "test", "unzip", "zip", "jq", "tree", "stat", "date":
+		return false
+	}
+	return true
+}
+
+func nestedSubcommands(name string) bool {
+	switch name {
+	case "gh", "aws", "gcloud", "az", "npm", "pnpm", "yarn", "kubectl":
+		return true
+	}
+	return false
+}
