@@ -1,0 +1,5 @@
+//go:build !darwin && !windows
+
+package schedule
+
+func foldCase(path string) string { return path }
