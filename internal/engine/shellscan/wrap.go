@@ -1,0 +1,239 @@
+package shellscan
+
+import "strings"
+
+// wrapSpec is a program that runs the command behind its options.
+type wrapSpec struct {
+	harmless bool
+	// flags are its options (see the format at flagSet); others are not understood.
+	flags string
+	// own is how many words of its own stand before the command; check looks at them.
+	own   int
+	check func(string) bool
+	// assigns tells that NAME=value words may follow; joins that the words are
+	// joined to a string for a shell.
+	assigns, joins bool
+}
+
+// wrappers lists them. Only harmless ones are transparent for allow rules.
+var wrappers = map[string]*wrapSpec{
+	"timeout":  {harmless: true, flags: "-k: --kill-after: -s: --signal: -f --foreground -p --preserve-status -v --verbose", own: 1, check: isDuration},
+	"gtimeout": {harmless: true, flags: "-k: --kill-after: -s: --signal: -f --foreground -p --preserve-status -v --verbose", own: 1, check: isDuration},
+	"time":     {harmless: true, flags: "-p --portability -v --verbose"},
+	"nice":     {harmless: true, flags: "-n: --adjustment: -#"},
+	"nohup":    {harmless: true},
+	"stdbuf":   {harmless: true, flags: "-i: -o: -e: --input: --output: --error:"},
+	"command":  {harmless: true, flags: "-p"},
+	"builtin":  {harmless: true},
+	"noglob":   {harmless: true},
+	"xargs": {flags: "-0 --null -r --no-run-if-empty -t --verbose -x --exit -n: --max-args: -L: --max-lines? -P: --max-procs: " +
+		"-I: --replace? -i? -d: --delimiter: -s: --max-chars: -E: -a: --arg-file: -o --open-tty -p --interactive"},
+	"env":     {flags: "-i --ignore-environment -u: --unset: -0 --null -v --debug -C: --chdir:", assigns: true},
+	"sudo":    {flags: "-n -E -H -S -k -b -A -i -s -P -u: --user: -g: --group: -h: -p: -C: -D: -R: -T: -U: -r: -t:", assigns: true},
+	"doas":    {flags: "-n -u:"},
+	"watch":   {flags: "-n: --interval: -d --differences? -t --no-title -e --errexit -g --chgexit -c --color -b --beep -x --exec -w --no-wrap -p --precise", joins: true},
+	"setsid":  {flags: "-c -f -w --ctty --fork --wait"},
+	"ionice":  {flags: "-c: -n: -t --class: --classdata: --ignore"},
+	"chrt":    {flags: "-b -f -i -o -r -a -v", own: 1},
+	"taskset": {flags: "-a -c", own: 1},
+	"flock": {flags: "-s -x -e -n -u -o -w: -E: -F --shared --exclusive --nonblock --unlock --close --timeout: --wait: --conflict-exit-code: --no-fork --verbose",
+		own: 1},
+	"exec":       {flags: "-a: -c -l"},
+	"caffeinate": {flags: "-d -i -m -s -u -t: -w:"},
+	"unbuffer":   {flags: "-p"},
+	"busybox":    {}, "toybox": {},
+	"strace":      {flags: "-f -ff -e: -o: -p: -s: -t -tt -c -y -v -q"},
+	"ltrace":      {flags: "-f -e: -o: -s: -c"},
+	"nocorrect":   {},
+	"proxychains": {flags: "-q"}, "proxychains4": {flags: "-q"},
+	"torify": {}, "torsocks": {}, "catchsegv": {}, "fakeroot": {}, "eatmydata": {}, "setarch": {flags: "-R -L"},
+	"firejail": {}, "dbus-run-session": {}, "xvfb-run": {flags: "-a"}, "systemd-run": {flags: "--user --scope --wait -q --quiet --pty -t -P"}, "chronic": {},
+	"unshare": {flags: "-r -n -m -p -f -u -i -U -C -T"}, "pkexec": {flags: "--user:"}, "softlimit": {}, "cpulimit": {flags: "-l:"}, "rlwrap": {}, "gosu": {own: 1}, "su-exec": {own: 1}, "setpriv": {flags: "--no-new-privs"}, "chroot": {own: 1}, "winpty": {}, "arch": {flags: "-x86_64 -arm64"},
+}
+
+// unwrapped is a command after its wrappers.
+type unwrapped struct {
+	argv   []Word // the innermost words
+	levels []level
+	st     state
+	// stdinArgs tells that more words come from the standard input (xargs).
+	stdinArgs bool
+	// opaque says why the wrapper's own options are not understood.
+	opaque string
+}
+
+// level is the command with some wrappers taken off.
+type level struct {
+	argv  []Word
+	allow bool
+}
+
+// base is the program name of a word, without its folder.
+func base(w Word) string {
+	if w.Known != Literal {
+		return ""
+	}
+	return w.Text[strings.LastIndexByte(w.Text, '/')+1:]
+}
+
+// unwrap looks through the programs that run the rest of the words.
+func (s *scanner) unwrap(c *Command, st state) unwrapped {
+	u := unwrapped{argv: c.Argv, st: st}
+	allow := true
+	c.Wrappers = append([]Wrapper(nil), st.wrappers...)
+	for depth := 0; len(u.argv) > 0 && depth < 2*MaxDepth; depth++ {
+		name := base(u.argv[0])
+		w := wrappers[name]
+		if w == nil || s.funcs[name] || len(u.argv) == 1 {
+			break
+		}
+		if name == "command" && u.argv[1].Known == Literal && (strings.HasPrefix(u.argv[1].Text, "-v") || strings.HasPrefix(u.argv[1].Text, "-V")) {
+			break
+		}
+		rest, own, why := s.wrapperArgs(name, w, u.argv, &u.st)
+		if why != "" {
+			u.opaque = why
+			s.complex(why)
+			c.BeyondPrefix = why
+			c.RunsUnknown = true
+			break
+		}
+		if len(rest) == 0 {
+			break
+		}
+		harmless := w.harmless && name == u.argv[0].Text || name == "xargs" && len(own) == 1 && u.argv[0].Text == name
+		allow = allow && harmless
+		c.Wrappers = append(c.Wrappers, Wrapper{Name: name, Harmless: harmless, Args: own})
+		if name == "xargs" {
+			u.stdinArgs = true
+		}
+		if name == "exec" {
+			c.deny("exec replaces the shell")
+		}
+		u.argv = rest
+		u.levels = append(u.levels, level{rest, allow})
+		if w.joins {
+			s.joined(c, rest, u.st)
+		}
+	}
+	return u
+}
+
+// joined lists the command that a wrapper makes of its words by joining them for a shell.
+func (s *scanner) joined(c *Command, rest []Word, st state) {
+	for _, w := range rest {
+		if w.Known != Literal {
+			c.RunsUnknown = true
+			s.complex("a command string is not certain")
+			return
+		}
+	}
+	text := join(rest)
+	if !strings.ContainsAny(text, "|&;<>()$`\\\"'*?[#~{}\n=!") {
+		return // it means the same as the words themselves
+	}
+	st.wrappers = c.Wrappers
+	st.sub = true
+	s.inner(text, st)
+}
+
+// wrapperArgs splits a wrapper's own words from the command behind them.
+func (s *scanner) wrapperArgs(name string, w *wrapSpec, argv []Word, st *state) (rest, own []Word, why string) {
+	set := parseFlagSet(w.flags)
+	i := 1
+	for i < len(argv) {
+		a := argv[i]
+		if a.Known != Literal {
+			if name == "env" || name == "sudo" {
+				return nil, nil, "the word " + show(a) + " behind " + name + " is not certain"
+			}
+			if strings.HasPrefix(a.Prefix, "-") || a.Prefix == "" && w.own == 0 && set.any() || a.Prefix == "" && w.own > 0 {
+				return nil, nil, "the word " + show(a) + " behind " + name + " is not certain"
+			}
+			break
+		}
+		if a.Text == "--" {
+			i++
+			break
+		}
+		if a.Text == "-" && name == "env" {
+			i++
+			continue
+		}
+		if len(a.Text) < 2 || a.Text[0] != '-' {
+			break
+		}
+		if name == "env" && (strings.HasPrefix(a.Text, "-S") || strings.HasPrefix(a.Text, "--split-string") || strings.HasPrefix(a.Text, "-vS")) {
+			s.splitString(argv[i:], *st)
+			return nil, nil, "env -S splits a string into a command"
+		}
+		n, ok := set.skip(argv[i:])
+		if !ok {
+			return nil, nil, "the option " + show(a) + " of " + name + " is not understood"
+		}
+		switch {
+		case name == "env" && (strings.HasPrefix(a.Text, "-C") || strings.HasPrefix(a.Text, "--chdir")):
+			st.dirs = nil
+		case name == "xargs" && (strings.HasPrefix(a.Text, "-p") || strings.HasPrefix(a.Text, "-o") || strings.HasPrefix(a.Text, "-a") || strings.HasPrefix(a.Text, "--arg")):
+			return nil, nil, "the option " + show(a) + " of xargs is not understood"
+		case name == "sudo" && strings.HasPrefix(a.Text, "-") && !strings.HasPrefix(a.Text, "--") && strings.ContainsAny(a.Text, "isDR"):
+			st.dirs = nil
+		}
+		i += n
+	}
+	for k := 0; k < w.own; k++ {
+		if i >= len(argv) {
+			return nil, argv, ""
+		}
+		if argv[i].Known != Literal || w.check != nil && !w.check(argv[i].Text) || argv[i].Multi {
+			return nil, nil, "the word " + show(argv[i]) + " behind " + name + " is not understood"
+		}
+		i++
+	}
+	if w.assigns {
+		for i < len(argv) && argv[i].Known == Literal && strings.Contains(argv[i].Text, "=") {
+			i++
+		}
+		if i < len(argv) && argv[i].Known != Literal && strings.Contains(argv[i].Text, "=") {
+			i++ // NAME=$value: still an assignment when the name is literal
+			if !strings.Contains(argv[i-1].Prefix, "=") || argv[i-1].Multi {
+				return nil, nil, "the word " + show(argv[i-1]) + " behind " + name + " is not certain"
+			}
+			for i < len(argv) && strings.Contains(argv[i].Prefix+argv[i].Text, "=") {
+				i++
+			}
+		}
+	}
+	if name == "flock" && i < len(argv) && argv[i].Known == Literal && (argv[i].Text == "-c" || argv[i].Text == "--command") {
+		if i+1 < len(argv) && argv[i+1].Known == Literal {
+			s.inner(argv[i+1].Text, *st)
+		}
+		return nil, nil, "flock -c runs a string"
+	}
+	return argv[i:], argv[:i:i], ""
+}
+
+// splitString lists what env -S would run, so that deny rules see it.
+func (s *scanner) splitString(argv []Word, st state) {
+	text := ""
+	for _, w := range argv {
+		if w.Known != Literal {
+			return
+		}
+		text += " " + w.Text
+	}
+	text = strings.TrimSpace(text)
+	for _, p := range []string{"-vS", "-S", "--split-string=", "--split-string"} {
+		if t, ok := strings.CutPrefix(text, p); ok {
+			text = t
+			break
+		}
+	}
+	s.inner(text, st)
+}
+
+// isDuration tells of a number with an optional unit.
+func isDuration(t string) bool {
+	t = strings.TrimRight(t, "smhd")
+	return t != "" && strings.Trim(t, "0123456789.") == ""
+}
