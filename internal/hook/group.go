@@ -130,6 +130,19 @@ func ParseEvent(event string, raw json.RawMessage, source, file string) ([]Group
 	return p.groups, p.warnings
 }
 
+// ParseGroup is [Parse] for one matcher group of an event; path says where in
+// the file it is.
+func ParseGroup(event string, raw json.RawMessage, source, file, path string) ([]Group, []Warning) {
+	p := &groupParser{source: source, file: file}
+	info, ok := eventTable()[event]
+	if !ok {
+		p.warn(path, "there is no event %q; the hook was skipped", clip(event, maxLabel))
+		return nil, p.warnings
+	}
+	p.group(event, info, path, raw)
+	return p.groups, p.warnings
+}
+
 type groupParser struct {
 	source, file string
 	groups       []Group
