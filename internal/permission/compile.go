@@ -174,7 +174,7 @@ func exampleFor(name string) string {
 func commandWarnings(r *compiledRule, opens bool) []string {
 	var out []string
 	spec := strings.TrimSpace(r.Spec)
-	if i := strings.Index(spec, ":*"); i >= 0 && i < len(spec)-2 && !strings.HasSuffix(spec[:i], `\`) {
+	if i := strings.Index(spec, ":*"); i >= 0 && i < len(spec)-2 {
 		out = append(out, `":*" counts as "any arguments" only at the end; here ":" is itself and "*" any text`)
 	}
 	if opens && !r.command.exact && len(r.command.pieces) > 1 && strings.Count(strings.TrimSpace(r.command.pieces[0]), " ") == 0 && r.command.first != "" {

@@ -153,16 +153,16 @@ func splitFlags(names flagNames, words []string) (flags, operands []string) {
 // as getopt takes them.
 func (n flagNames) canonical(long string) string {
 	match := ""
-	for name := range n {
-		if name == long {
-			match = name
-			break
-		}
-		if len(name) > 1 && strings.HasPrefix(name, long) {
-			if match != "" {
-				return "--" + long
+	if _, ok := n[long]; ok {
+		match = long
+	} else {
+		for name := range n {
+			if len(name) > 1 && strings.HasPrefix(name, long) {
+				if match != "" {
+					return "--" + long
+				}
+				match = name
 			}
-			match = name
 		}
 	}
 	switch {

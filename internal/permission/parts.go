@@ -216,6 +216,9 @@ func (d *decider) expand(p *part, pattern string) {
 func globToGo(pattern string) string { return strings.ReplaceAll(pattern, "[!", "[^") }
 
 func isRedirect(c *shellscan.Command, path shellscan.Path, kind string) bool {
+	if c == nil {
+		return false
+	}
 	for i := range c.Redirs {
 		r := &c.Redirs[i]
 		if kind == PartRead && !r.Reads || kind == PartWrite && !r.Writes {

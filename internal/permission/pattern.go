@@ -29,7 +29,7 @@ func compileCommand(spec string, fold bool) *commandPattern {
 	written := strings.TrimSpace(spec)
 	spec = strings.Join(strings.Fields(spec), " ")
 	body := spec
-	if b, ok := strings.CutSuffix(spec, ":*"); ok && !strings.HasSuffix(b, `\`) {
+	if b, ok := strings.CutSuffix(spec, ":*"); ok {
 		body, p.boundary = b, true
 	} else if b, ok := strings.CutSuffix(spec, " *"); ok {
 		body, p.boundary = strings.TrimRight(b, " "), true

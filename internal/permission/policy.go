@@ -31,6 +31,8 @@ type Config struct {
 	// RunsHelpers tells whether the configuration of the repository around a
 	// directory makes git run programs, and which. Nil means the engine's answer.
 	RunsHelpers func(dir string) (what string, yes bool)
+	// Store is where [Policy.Save] writes. Nil means that nothing can be saved.
+	Store RuleStore
 	// SettingsDirs are settings folders at unusual places, protected like the
 	// usual ones.
 	SettingsDirs []string

@@ -196,6 +196,7 @@ func psArguments(source string) []string {
 	}
 	var out []string
 	for _, w := range commands[0].words[1:] {
+		w = strings.ReplaceAll(w, `\`, "/") // PowerShell takes either for a separator, everywhere
 		if strings.HasPrefix(w, "-") {
 			if _, value, ok := strings.Cut(w, ":"); ok && value != "" {
 				out = append(out, value)
@@ -254,7 +255,7 @@ func (d *decider) psDanger(c *psCommand) (string, bool) {
 		return "", false
 	}
 	for _, w := range psArguments(c.source) {
-		if w == "*" || strings.HasSuffix(w, "/*") || strings.HasSuffix(w, `\*`) {
+		if w == "*" || strings.HasSuffix(w, "/*") {
 			return "it removes by a wildcard", true
 		}
 		if yes, why := pathrule.Critical(d.at.Abs(w), pathrule.Scope{Home: d.at.Home}, false); yes {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sevengate/sevengate/internal/engine/shellscan"
@@ -136,4 +137,12 @@ func bind(tb testing.TB, t tool.Tool, at tool.Place, input any) *tool.Call {
 func bash(tb testing.TB, at tool.Place, command string) *tool.Call {
 	tb.Helper()
 	return bind(tb, shellTool("Bash", nil), at, shellInput{Command: command})
+}
+
+func wordsOf(command string) []shellscan.Word {
+	var out []shellscan.Word
+	for w := range strings.FieldsSeq(command) {
+		out = append(out, shellscan.Word{Source: w, Text: w, Known: shellscan.Literal})
+	}
+	return out
 }
