@@ -1,0 +1,3 @@
+package shellrun
+
+func hostUntilKilled(dir string, noCgroup bool) {}

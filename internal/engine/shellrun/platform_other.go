@@ -1,0 +1,87 @@
+//go:build !unix
+
+package shellrun
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// keeper: nothing here can outlive the host and watch for its end.
+type keeper struct {
+	token, cgroup string
+	null          *os.File
+}
+
+func (k *keeper) ensure() error { return nil }
+func (k *keeper) watch(*group)  {}
+func (k *keeper) forget(*group) {}
+func (k *keeper) close()        {}
+
+type groupRoot struct {
+	token string
+	dir   string
+}
+
+// group is the shell process alone.
+type group struct {
+	marker string
+	proc   *os.Process
+}
+
+func newGroupRoot(token string, _ bool) *groupRoot { return &groupRoot{token: token} }
+
+func (r *groupRoot) newGroup(seq int64, _ bool) *group {
+	return &group{marker: r.token + "." + strconv.FormatInt(seq, 10)}
+}
+func (r *groupRoot) killAll([]*group) error { return nil }
+func (r *groupRoot) close()                 {}
+
+func (g *group) term() { g.kill() }
+func (g *group) kill() error {
+	_ = g.proc.Kill() // fails only if it has ended
+	return nil
+}
+func (g *group) alive() bool      { return false }
+func (g *group) leftBehind() bool { return false }
+func (g *group) release()         {}
+
+// spawn starts the shell with the command as an argument, because only three files can be inherited here. The working
+// directory in which it ends is not known.
+func (p *Process) spawn(argv []string, _ snapshot, seq int64) error {
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("making a pipe: %w", err)
+	}
+	defer theirs.Close()
+	g := p.r.root.newGroup(seq, false)
+	argv = append(append(append([]string{}, p.spec.Wrap...), p.r.shell.Path), "-c", p.spec.Command)
+	p.start = time.Now()
+	proc, err := os.StartProcess(argv[0], argv, &os.ProcAttr{
+		Dir: p.spec.Dir, Files: []*os.File{p.r.null, theirs, theirs},
+		Env: environment(p.r.base, nil, p.spec.Env, []string{markerVar + "=" + g.marker}),
+	})
+	if err != nil {
+		ours.Close()
+		return err
+	}
+	g.proc = proc
+	p.proc, p.group, p.out = proc, g, ours
+	return nil
+}
+
+func (p *Process) reap() exit {
+	state, err := p.proc.Wait()
+	e := exit{code: -1, at: time.Now()}
+	if err == nil {
+		e.code = state.ExitCode()
+	}
+	return e
+}
+
+func (p *Process) readStatus() []byte { return []byte(readyMark) }
+
+func mergePath(host, login string) string { return strings.Trim(host+";"+login, ";") }
