@@ -2,7 +2,6 @@ package settings
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -164,7 +163,7 @@ func (l *layout) places() ([]place, error) {
 		root := filepath.VolumeName(l.Dir) + string(filepath.Separator)
 		add(PolicySettings, root, dir, managedFile)
 		dropins, err := os.ReadDir(filepath.Join(dir, managedDropins))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err != nil && !absent(err) {
 			return nil, fmt.Errorf("managed settings: %w", err)
 		}
 		for _, e := range dropins {

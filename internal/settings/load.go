@@ -55,7 +55,7 @@ func (l *layout) load(ctx context.Context, last *Snapshot) (*Snapshot, error) {
 	}
 	for _, p := range places {
 		d := &document{place: p, state: Absent}
-		if err := d.read(); err != nil {
+		if err := d.open(); err != nil {
 			return nil, err
 		}
 		if d.state == Broken {
@@ -83,8 +83,8 @@ func (l *layout) load(ctx context.Context, last *Snapshot) (*Snapshot, error) {
 	return s, nil
 }
 
-// read fills the document from its file. An error is one that must stop the program.
-func (d *document) read() error {
+// open fills the document from its file. An error is one that must stop the program.
+func (d *document) open() error {
 	data := d.inline
 	if d.path != "" {
 		var err error

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -65,8 +66,34 @@ func (d *document) entry(text string, off int) Entry {
 	return Entry{Text: text, Source: d.source, File: d.path, Line: line, Dir: d.dir}
 }
 
-// parse reads data into the document. What cannot be parsed is salvaged.
+// parse reads data into the document. What cannot be parsed is salvaged; a broken file opens nothing.
 func (d *document) parse(data []byte) {
+	d.read(data)
+	if d.state == Broken {
+		d.closeUp()
+	}
+}
+
+// closeUp leaves of a broken file only what closes doors.
+func (d *document) closeUp() {
+	delete(d.lists, Allow)
+	d.dirs = nil
+	kept := map[string]any{}
+	for path, closed := range locks() {
+		parts := strings.Split(path, ".")
+		if v, ok := lookup(d.values, parts); ok && reflect.DeepEqual(v, closed) {
+			for i := 1; i < len(parts); i++ {
+				if _, ok := lookup(kept, parts[:i]); !ok {
+					store(kept, parts[:i], map[string]any{})
+				}
+			}
+			store(kept, parts, v)
+		}
+	}
+	d.values = kept
+}
+
+func (d *document) read(data []byte) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	d.data, d.state = data, Found
 	d.lists = map[Behavior][]Entry{}

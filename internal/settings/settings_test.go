@@ -258,6 +258,13 @@ func TestBrokenFileKeepsItsDenyIntent(t *testing.T) {
 		}
 	}
 	w := newWorld(t)
+	w.write("home/.claude/settings.json", `{"model": "m", "sandbox": {"enabled": true, "excludedCommands": ["x"]}, "permissions": {"allow": ["A"], "deny": 5,
+		"additionalDirectories": ["/"], "defaultMode": "bypassPermissions", "disableAutoMode": "disable"}, "hooks": {"Stop": [{}]}}`)
+	if s := w.load().Settings; len(s.Permissions.Allow)+len(s.Permissions.AdditionalDirectories) > 0 || s.Permissions.DefaultMode != "" || !s.Permissions.DisableAutoMode ||
+		s.Model != "" || string(s.Sandbox()) != `{"enabled":true}` || len(s.Hooks) != 1 {
+		t.Errorf("a broken file opens doors, or loses what closes: %+v", s)
+	}
+	w = newWorld(t)
 	w.write("proj/.claude/settings.json", "{\n  \"a\": 1,\n  \"b\": }\n")
 	if s := w.load(); !strings.Contains(notes(s.Problems), "settings.json:3:8: not valid JSON") {
 		t.Errorf("no position: %s", notes(s.Problems))

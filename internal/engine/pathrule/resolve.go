@@ -40,8 +40,10 @@ type Resolved struct {
 type seen struct {
 	split       sync.Once
 	given, real spelling
+	self        sync.Once
+	info        fs.FileInfo // of Real; nil if it does not exist
 	stat        sync.Once
-	infos       []fs.FileInfo
+	infos       []fs.FileInfo // of Real and its parents
 }
 
 // spelling is one absolute path in components.
@@ -275,6 +277,11 @@ func (r Resolved) sameAs(target fs.FileInfo) bool {
 	ids := r.seen
 	if ids == nil {
 		ids = &seen{}
+	}
+	if !target.IsDir() {
+		// Nothing lies in a file: Real itself decides.
+		ids.self.Do(func() { ids.info, _ = os.Stat(r.Real) })
+		return ids.info != nil && os.SameFile(ids.info, target)
 	}
 	ids.stat.Do(func() {
 		for p := r.Real; ; {
