@@ -12,7 +12,7 @@ import (
 
 // Limits of matchers that are regular expressions.
 const (
-	matchTimeout   = 250 * time.Millisecond
+	matchTimeout   = 500 * time.Millisecond
 	maxMatcherSize = 4096 // bytes of a pattern
 	maxMatchValue  = 64 << 10
 )
