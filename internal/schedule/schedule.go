@@ -190,6 +190,7 @@ func (q *Queue[R]) Results() iter.Seq[R] {
 			if i >= len(q.jobs) {
 				q.mu.Unlock()
 				q.wg.Wait()
+				q.cancel(nil)
 				return
 			}
 			e := q.jobs[i]
@@ -209,7 +210,6 @@ func (q *Queue[R]) Wait() []R {
 	for r := range q.Results() {
 		out = append(out, r)
 	}
-	q.cancel(nil)
 	return out
 }
 
