@@ -134,6 +134,7 @@ func TestRefusesMalformed(t *testing.T) {
 func TestDelayEndsWithContext(t *testing.T) {
 	p := must(t, `{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s","delay_ms":300000}]}`)
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	var last error
 	for event, err := range p.Stream(ctx, model.Request{}) {
 		if err == nil && event.Kind == model.EventStart {
