@@ -213,6 +213,17 @@ func TestChangesCountFromTheNextCall(t *testing.T) {
 			t.Fatalf("edit %d: deny %q, want %q", i, got, rule)
 		}
 	}
+	// The same size at the same time, as a coarse clock may show it.
+	stamp := time.Now().Add(-time.Second)
+	for _, rule := range []string{"Y", "Z"} {
+		path := w.write("proj/.claude/settings.json", `{"permissions": {"deny": ["`+rule+`"]}}`)
+		if err := os.Chtimes(path, stamp, stamp); err != nil {
+			t.Fatal(err)
+		}
+		if got := deny(); got != rule {
+			t.Fatalf("same size, same time: deny %q, want %q", got, rule)
+		}
+	}
 	w.write("etc/sevengate/managed-settings.d/1.json", `{"permissions": {"deny": ["M"]}}`)
 	if got := deny(); !strings.HasPrefix(got, "M ") {
 		t.Errorf("a new drop-in: %q", got)

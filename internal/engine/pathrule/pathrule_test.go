@@ -177,6 +177,7 @@ func TestMatch(t *testing.T) {
 		{"./.env", "p/.env", both},
 		{"./.env", "p/sub/.env", deny},
 		{"//**/.env", ".env", both},
+		{"**/.env*", "p/sub/.env", both},
 		{"**", "p/sub/.env", both},
 		{"**", ".env", no},
 		{"*", "p/sub/.env", both},
@@ -234,6 +235,7 @@ func TestMatchLinks(t *testing.T) {
 		{"deny by target", "./.env", "p/sub/l", DenyAsk, true},
 		{"deny by link name", "sub/l", "p/sub/l", DenyAsk, true},
 		{"deny by a hop between", "hop2", "p/hop1", DenyAsk, true},
+		{"deny by a hop between, by wildcard", "h?p2", "p/hop1", DenyAsk, true},
 		{"allow inside through a link", "**", "p/in/f", Allow, true},
 		{"allow does not follow out", "**", "p/out/x", Allow, false},
 		{"allow does not follow out for a new file", "**", "p/out/new", Allow, false},
@@ -368,6 +370,7 @@ func TestListExceptions(t *testing.T) {
 		{DenyAsk, []string{"s", "!s/pub"}, "s/pub/x", "s"},                     // nothing inside a covered folder
 		{DenyAsk, []string{"s/**", "!s/pub/**"}, "s/pub/x", "s/**"},
 		{DenyAsk, []string{"/s/*", "!/s/pub/**", "!/s/pub"}, "s/pub/x", ""},
+		{DenyAsk, []string{"/s", "!/s/**"}, "s", "/s"}, // the exception speaks of what is in it
 		{DenyAsk, []string{"/s/*", "!/s/pub"}, "s/k", "/s/*"},
 		{DenyAsk, []string{"*.env", "!l"}, "l", "*.env"}, // the target is not excepted
 		{DenyAsk, []string{"!", "*.env"}, "d/a.env", "*.env"},
