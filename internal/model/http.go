@@ -57,10 +57,15 @@ func NewHTTPClient(o HTTPOptions) *http.Client {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = MaxResponseBytes
 	}
-	return &http.Client{
-		Transport:     guard{o},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
-	}
+	return &http.Client{Transport: guard{o}}
+}
+
+// Body is a request body that knows its length and can be sent again, which the
+// client needs to find out where it lies behind an interface.
+type Body interface {
+	io.ReadCloser
+	Size() int64
+	Again() io.ReadCloser
 }
 
 type guard struct{ HTTPOptions }
@@ -69,7 +74,12 @@ func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	idle := fmt.Errorf("%w for %v", ErrIdle, g.Idle)
 	timer := time.AfterFunc(g.Idle, func() { cancel(idle) })
-	res, err := g.Transport.RoundTrip(r.WithContext(ctx))
+	r = r.WithContext(ctx)
+	if body, ok := r.Body.(Body); ok && r.GetBody == nil {
+		r.ContentLength = body.Size()
+		r.GetBody = func() (io.ReadCloser, error) { return body.Again(), nil }
+	}
+	res, err := g.Transport.RoundTrip(r)
 	timer.Stop()
 	if err != nil {
 		if context.Cause(ctx) == idle {
@@ -77,6 +87,11 @@ func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		cancel(nil)
 		return nil, err
+	}
+	if res.StatusCode >= 300 && res.StatusCode < 400 {
+		_ = res.Body.Close()
+		cancel(nil)
+		return nil, errRedirect
 	}
 	body := &guardedBody{body: res.Body, timer: timer, idle: g.Idle, left: g.MaxBytes, ctx: ctx, cancel: cancel, silent: idle}
 	if res.StatusCode >= 400 {

@@ -94,9 +94,10 @@ func (p *Provider) Stream(ctx context.Context, r model.Request) iter.Seq2[model.
 	}
 }
 
-func (p *Provider) attempt(ctx context.Context, body []byte, emit func(model.Event) error) error {
+func (p *Provider) attempt(ctx context.Context, body *body, emit func(model.Event) error) error {
 	var res *http.Response
-	if err := p.client.Post(ctx, "v1/messages", body, &res, option.WithHeader("Accept", "text/event-stream")); err != nil {
+	if err := p.client.Post(ctx, "v1/messages", body.reader(), &res,
+		option.WithHeader("Content-Type", "application/json"), option.WithHeader("Accept", "text/event-stream")); err != nil {
 		return p.failed(err)
 	}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))

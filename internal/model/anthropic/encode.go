@@ -3,6 +3,7 @@ package anthropic
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"runtime"
 	"slices"
@@ -57,11 +58,10 @@ func newEncoder(extra map[string]json.RawMessage) (*encoder, error) {
 	return e, nil
 }
 
-// encode makes the body of a request. The bytes of its tools depend on nothing
-// but the tools.
-func (e *encoder) encode(r model.Request) ([]byte, error) {
+// encode makes the body of a request, in parts that lie where they were made.
+// The bytes of its tools depend on nothing but the tools.
+func (e *encoder) encode(r model.Request) (*body, error) {
 	messages := make([]encoded, 0, len(r.Messages))
-	size := len(e.extra) + len(r.System) + 1024
 	for i, m := range r.Messages {
 		one, err := e.message(m)
 		if err != nil {
@@ -69,41 +69,41 @@ func (e *encoder) encode(r model.Request) ([]byte, error) {
 		}
 		if one.body != nil {
 			messages = append(messages, one)
-			size += len(one.body) + len(cacheMark) + 2
 		}
-	}
-	for _, t := range r.Tools {
-		size += len(t.JSON()) + 1
 	}
 	maxTokens := r.MaxTokens
 	if maxTokens <= 0 {
 		maxTokens = model.DefaultMaxTokens
 	}
-	body := make([]byte, 0, size+len(r.System)/8)
-	body = appendString(append(body, `{"model":`...), r.Model)
-	body = strconv.AppendInt(append(body, `,"max_tokens":`...), int64(maxTokens), 10)
-	body = append(append(body, `,"stream":true`...), e.extra...)
-	body, err := appendTools(body, r.Tools)
+	head := appendString([]byte(`{"model":`), r.Model)
+	head = strconv.AppendInt(append(head, `,"max_tokens":`...), int64(maxTokens), 10)
+	head = append(append(head, `,"stream":true`...), e.extra...)
+	head, err := appendTools(head, r.Tools)
 	if err != nil {
 		return nil, err
 	}
 	if strings.TrimSpace(r.System) != "" {
-		body = appendString(append(body, `,"system":[{"type":"text","text":`...), r.System)
-		body = append(body, ","+cacheMark+"}]"...)
+		head = appendString(append(head, `,"system":[{"type":"text","text":`...), r.System)
+		head = append(head, ","+cacheMark+"}]"...)
 	}
-	body = append(body, `,"messages":[`...)
+	out := &body{parts: make([][]byte, 0, 2*len(messages)+8)}
+	out.add(append(head, `,"messages":[`...))
+	comma, mark := []byte(","), []byte(","+cacheMark)
 	marked := marks(messages)
 	for i, m := range messages {
 		if i > 0 {
-			body = append(body, ',')
+			out.add(comma)
 		}
 		if marked[i] {
-			body = append(append(append(body, m.body[:m.mark]...), ","+cacheMark...), m.body[m.mark:]...)
+			out.add(m.body[:m.mark])
+			out.add(mark)
+			out.add(m.body[m.mark:])
 		} else {
-			body = append(body, m.body...)
+			out.add(m.body)
 		}
 	}
-	return append(body, `]}`...), nil
+	out.add([]byte("]}"))
+	return out, nil
 }
 
 // marks chooses the messages that get a cache mark.
@@ -263,3 +263,48 @@ func appendString(to []byte, s string) []byte {
 	}
 	return append(to, quoted...)
 }
+
+// body is a request body of many parts.
+type body struct {
+	parts [][]byte
+	size  int64
+}
+
+func (b *body) add(part []byte) {
+	b.parts = append(b.parts, part)
+	b.size += int64(len(part))
+}
+
+// reader gives a new reader of the whole.
+func (b *body) reader() *bodyReader { return &bodyReader{body: b, rest: b.parts} }
+
+// bodyReader reads a body. The client asks it for its length, and for another
+// like it where it must send the request again; see [model.Body].
+type bodyReader struct {
+	body *body
+	rest [][]byte
+	at   int // in the first of rest
+}
+
+func (r *bodyReader) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		if len(r.rest) == 0 {
+			if n == 0 && len(p) > 0 {
+				return 0, io.EOF
+			}
+			return n, nil
+		}
+		k := copy(p[n:], r.rest[0][r.at:])
+		n += k
+		if r.at += k; r.at == len(r.rest[0]) {
+			r.rest, r.at = r.rest[1:], 0
+		}
+	}
+	return n, nil
+}
+
+func (r *bodyReader) Close() error { return nil }
+
+func (r *bodyReader) Size() int64 { return r.body.size }
+
+func (r *bodyReader) Again() io.ReadCloser { return r.body.reader() }

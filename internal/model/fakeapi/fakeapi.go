@@ -6,6 +6,7 @@
 package fakeapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,6 +41,7 @@ type Request struct {
 	Path   string
 	Header http.Header
 	Body   []byte
+	Length int64 // as the client announced it, -1 for none
 }
 
 // Handler answers a request. It runs on the request's own goroutine and may be
@@ -167,7 +169,7 @@ func (s *Server) Active() int {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.serving.Add(1)
 	defer s.serving.Done()
-	request := Request{Path: r.URL.Path, Header: r.Header.Clone()}
+	request := Request{Path: r.URL.Path, Header: r.Header.Clone(), Length: r.ContentLength}
 	switch {
 	case r.Method != http.MethodPost:
 		http.Error(w, "only POST", http.StatusMethodNotAllowed)
@@ -247,13 +249,16 @@ func errorJSON(reply Reply) []byte {
 	return mustJSON(map[string]any{"type": "error", "error": map[string]any{"type": kind, "message": message}})
 }
 
-// mustJSON encodes values that this package makes itself.
+// mustJSON encodes values that this package makes itself, raw JSON in its own
+// bytes but for white space.
 func mustJSON(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
 		panic(fmt.Sprintf("fakeapi: %v", err))
 	}
-	return data
+	return bytes.TrimSpace(out.Bytes())
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
