@@ -224,7 +224,7 @@ func (d *decider) judgeCommand(p *part) {
 		return
 	}
 	c := p.command
-	if why := networkRedirect(c); why != "" {
+	if why := oddRedirect(c); why != "" {
 		p.unanswered(p.what() + " " + why)
 		return
 	}
@@ -251,10 +251,15 @@ func (d *decider) judgeCommand(p *part) {
 	}
 }
 
-func networkRedirect(c *shellscan.Command) string {
+// oddRedirect says why only a rule for exactly the line can allow a redirection.
+func oddRedirect(c *shellscan.Command) string {
 	for i := range c.Redirs {
-		if c.Redirs[i].Network {
+		r := &c.Redirs[i]
+		switch {
+		case r.Network:
 			return "opens a network connection by redirection"
+		case r.Writes && r.Target.Text == "!":
+			return `redirects to a file named "!", which other shells read as "overwrite"`
 		}
 	}
 	return ""
@@ -376,7 +381,7 @@ func (d *decider) allowPaths(p *part, families ...string) *compiledRule {
 // inherit takes an exact rule for a command that runs others over to those.
 func (d *decider) inherit(p *part) {
 	c := p.command
-	if p.Behavior != tool.Allow || c == nil || c.Inner == 0 || p.rule == nil || p.rule.command == nil || !p.rule.command.exact || c.RunsUnknown {
+	if p.Behavior != tool.Allow || c == nil || c.Inner == 0 || p.rule == nil || p.rule.command == nil || !p.rule.command.spells(c) || c.RunsUnknown {
 		return
 	}
 	for i := 1; i <= c.Inner && p.first+p.index+i < len(d.parts); i++ {

@@ -121,6 +121,11 @@ func (d *decider) addLine(s *subject) {
 		return
 	}
 	first := len(d.parts)
+	if s.Family != familyBash {
+		s.unclear = "commands of " + s.Family + " cannot be read here"
+		d.parts = append(d.parts, part{Part: Part{Kind: PartCommand, Text: s.Value}, subject: s, family: s.Family, owner: -1, first: first})
+		return
+	}
 	script := shellscan.Scan(s.Value, shellscan.Options{Cwd: d.at.Cwd, Home: d.at.Home, InRoots: d.insideText})
 	s.script = script
 	if script.Class != shellscan.Simple {

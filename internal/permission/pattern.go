@@ -190,7 +190,21 @@ func (p *commandPattern) closes(c *shellscan.Command) bool {
 			return true
 		}
 	}
+	if len(c.Run) > 0 && strings.ContainsRune(c.Run[0].Text, '/') && p.matches(byBaseName(c.Run)) {
+		return true
+	}
 	return p.flags != nil && p.flags.matches(c.Run)
+}
+
+// byBaseName is the text of a command whose program is called by a path, with
+// the program's name alone.
+func byBaseName(run []shellscan.Word) string {
+	words := make([]string, len(run))
+	for i := range run {
+		words[i] = run[i].Text
+	}
+	words[0] = baseName(words[0])
+	return strings.Join(words, " ")
 }
 
 // opens tells whether an allow rule covers a command by itself.
@@ -210,6 +224,12 @@ func (p *commandPattern) opens(c *shellscan.Command) bool {
 		}
 	}
 	return false
+}
+
+// spells tells whether an exact pattern says word by word what a command is, so
+// that it also says what the command runs.
+func (p *commandPattern) spells(c *shellscan.Command) bool {
+	return p.exact && (p.raw == strings.TrimSpace(c.Source) || p.words != nil && sameWords(c.Argv, p.words))
 }
 
 func sameWords(argv []shellscan.Word, words []string) bool {

@@ -165,9 +165,13 @@ func (s *ruleSet) commandRule(family string, c *shellscan.Command) *compiledRule
 		}
 		return nil
 	}
+	fold := foldsPrograms && s.behavior != tool.Allow
 	var seen string
 	for i := range c.Forms {
 		word := firstWord(c.Forms[i].Text, true)
+		if fold {
+			word = strings.ToLower(word)
+		}
 		if word == seen {
 			continue
 		}
@@ -177,7 +181,11 @@ func (s *ruleSet) commandRule(family string, c *shellscan.Command) *compiledRule
 		}
 	}
 	if len(c.Run) > 0 {
-		if word := baseName(c.Run[0].Text); word != seen {
+		word := baseName(c.Run[0].Text)
+		if fold {
+			word = strings.ToLower(word)
+		}
+		if word != seen {
 			if r := try(f.byWord[word]); r != nil {
 				return r
 			}

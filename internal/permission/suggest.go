@@ -185,7 +185,7 @@ func (d *decider) suggestCommand(p *part) (rule, covers string) {
 	if c == nil {
 		return "", ""
 	}
-	if networkRedirect(c) != "" {
+	if oddRedirect(c) != "" {
 		return exactLine()
 	}
 	words := literalWords(c)
