@@ -95,6 +95,8 @@ type Entry struct {
 	Rel  string      // relative to the root, with slashes; the base name if the root is a file
 	Type fs.FileMode // type bits; of the target if a link was followed
 	Link bool        // a symbolic link was followed to get here
+	// Direct is true for a root that is itself a file.
+	Direct bool
 }
 
 // Dir reports whether the entry is a directory.
@@ -227,7 +229,7 @@ func (w *walker) visitRootFile(info fs.FileInfo) error {
 	}
 	w.stats.Files++
 	path := filepath.FromSlash(w.root)
-	err := w.visit(Entry{Path: path, Rel: filepath.Base(path)})
+	err := w.visit(Entry{Path: path, Rel: filepath.Base(path), Direct: true})
 	if errors.Is(err, SkipAll) || errors.Is(err, SkipDir) {
 		return nil
 	}
