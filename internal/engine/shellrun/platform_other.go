@@ -85,3 +85,6 @@ func (p *Process) reap() exit {
 func (p *Process) readStatus() []byte { return []byte(readyMark) }
 
 func mergePath(host, login string) string { return strings.Trim(host+";"+login, ";") }
+
+// ownFile: file owners are not looked at here.
+func ownFile(os.FileInfo) bool { return true }

@@ -1,3 +1,0 @@
-package shellrun
-
-func hostUntilKilled(dir string, noCgroup bool) {}

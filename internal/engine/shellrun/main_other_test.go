@@ -1,0 +1,5 @@
+//go:build !unix
+
+package shellrun
+
+func hostUntilKilled(string, bool) {}
