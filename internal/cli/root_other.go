@@ -1,0 +1,6 @@
+//go:build !unix
+
+package cli
+
+// runsAsRoot has no meaning here.
+func runsAsRoot() bool { return false }

@@ -1,0 +1,166 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+
+	"github.com/sevengate/sevengate"
+	"github.com/sevengate/sevengate/internal/agent"
+)
+
+// Terminal is a conversation on a terminal.
+type Terminal struct {
+	lines  *Lines
+	out    io.Writer
+	drawer *Drawer
+
+	mu         sync.Mutex
+	cancelTurn context.CancelFunc // of the turn that runs
+}
+
+// NewTerminal reads from in and writes to out.
+func NewTerminal(in io.Reader, out io.Writer) *Terminal {
+	return &Terminal{lines: NewLines(in), out: out, drawer: NewDrawer(out)}
+}
+
+// Prompter asks on the same terminal.
+func (t *Terminal) Prompter() *Prompter { return &Prompter{t.lines, t.out} }
+
+// Observe draws the events of a run.
+func (t *Terminal) Observe(e sevengate.Event) { t.drawer.Event(e) }
+
+const help = `  /help            this text
+  /tools           the tools that the model has
+  /mode [MODE]     show or change the permission mode
+  /exit            end (Ctrl-D does too)
+Ctrl-C stops what is running; at the prompt it ends the conversation.`
+
+// Talk runs the conversation until the person ends it. first, if not empty, is
+// the first prompt. Ctrl-C stops a running turn; at the prompt it ends the
+// conversation with [context.Canceled].
+func (t *Terminal) Talk(ctx context.Context, r *sevengate.Runtime, first string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := t.watchInterrupts(cancel)
+	defer stop()
+	fmt.Fprintf(t.out, "Sevengate %s · %s · %s\nmode %s · /help for help\n", sevengate.Version, r.Model(), r.Dir(), r.Mode())
+	for prompt := first; ; prompt = "" {
+		if prompt == "" {
+			fmt.Fprint(t.out, "\n> ")
+			line, err := t.lines.Next(ctx)
+			if err != nil {
+				fmt.Fprintln(t.out)
+				if errors.Is(err, io.EOF) {
+					return nil
+				}
+				return err
+			}
+			prompt = strings.TrimSpace(line)
+		}
+		switch {
+		case prompt == "":
+			continue
+		case prompt == "/exit" || prompt == "/quit":
+			return nil
+		case strings.HasPrefix(prompt, "/"):
+			t.command(r, prompt)
+			continue
+		}
+		if err := t.turn(ctx, r, prompt); err != nil {
+			return err
+		}
+	}
+}
+
+// watchInterrupts sends Ctrl-C to the running turn, or else to the whole
+// conversation.
+func (t *Terminal) watchInterrupts(end context.CancelFunc) (stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	done, finished := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(finished)
+		for {
+			select {
+			case <-signals:
+				t.mu.Lock()
+				cancel := t.cancelTurn
+				t.mu.Unlock()
+				if cancel == nil {
+					cancel = end
+				}
+				cancel()
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(done)
+		<-finished
+	}
+}
+
+func (t *Terminal) setTurn(cancel context.CancelFunc) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cancelTurn = cancel
+}
+
+func (t *Terminal) command(r *sevengate.Runtime, line string) {
+	name, arg, _ := strings.Cut(line, " ")
+	switch name {
+	case "/help":
+		fmt.Fprintln(t.out, help)
+	case "/tools":
+		tools, _, _ := r.Tools()
+		for _, tl := range tools {
+			fmt.Fprintf(t.out, "  %s\n", tl.Name())
+		}
+	case "/mode":
+		if arg = strings.TrimSpace(arg); arg != "" {
+			if err := r.SetMode(arg); err != nil {
+				fmt.Fprintf(t.out, "  %v\n", err)
+				return
+			}
+		}
+		fmt.Fprintf(t.out, "  mode %s\n", r.Mode())
+	default:
+		fmt.Fprintf(t.out, "  There is no command %s; /help lists them.\n", Printable(name))
+	}
+}
+
+// turn runs one prompt; Ctrl-C stops it and not the conversation.
+func (t *Terminal) turn(ctx context.Context, r *sevengate.Runtime, prompt string) error {
+	run, cancel := context.WithCancel(ctx)
+	defer cancel()
+	t.setTurn(cancel)
+	defer t.setTurn(nil)
+	out, err := r.Run(run, prompt)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		fmt.Fprintf(t.out, "\n  The run failed: %v\n", err)
+		return nil
+	}
+	switch out.Reason {
+	case agent.Completed:
+	case agent.Interrupted, agent.ToolsHalted:
+		fmt.Fprintln(t.out, "\n  (stopped)")
+	default:
+		detail := out.Detail
+		if detail == "" {
+			detail = string(out.Reason)
+		}
+		fmt.Fprintf(t.out, "\n  (ended: %s)\n", Printable(detail))
+	}
+	return nil
+}
