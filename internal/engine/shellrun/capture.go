@@ -6,6 +6,16 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
+)
+
+// maxPipeBytes is more than a pipe holds, so that draining one ends although others still write.
+const maxPipeBytes = 1 << 20
+
+// What readNow returns if there is nothing to read.
+const (
+	readNothing = 0
+	readEnd     = -1
 )
 
 // copyBuffers are shared by all captures: a command holds one only while it has something to say.
@@ -19,6 +29,7 @@ type capture struct {
 	limit int64
 	over  chan struct{} // closed when limit is passed
 	done  chan struct{} // closed when the pipe has ended
+	sync  chan struct{} // closed when all is taken that was in the pipe when drain was called
 
 	mu    sync.Mutex
 	size  int64 // bytes written to the file
@@ -29,7 +40,29 @@ type capture struct {
 }
 
 func newCapture(file *os.File, limit int64) *capture {
-	return &capture{file: file, limit: limit, over: make(chan struct{}), done: make(chan struct{})}
+	return &capture{file: file, limit: limit, over: make(chan struct{}), done: make(chan struct{}), sync: make(chan struct{})}
+}
+
+// drain, called once, waits until all that the pipe holds now is in the file, and reports whether the pipe has ended. The
+// reader does it itself: on a busy machine it may not have had its turn yet, however long one waits.
+func (c *capture) drain(pipe *os.File) bool {
+	if pipe.SetReadDeadline(time.Now()) != nil {
+		return c.ended()
+	}
+	select {
+	case <-c.done:
+	case <-c.sync:
+	}
+	return c.ended()
+}
+
+func (c *capture) ended() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // run copies until the pipe ends or is closed. It never stops reading, whatever happens to the file: a writer must not be
@@ -40,17 +73,34 @@ func (c *capture) run(pipe *os.File) {
 	buf := copyBuffers.Get().(*[]byte)
 	defer copyBuffers.Put(buf)
 	isOver := false
-	for {
-		n, err := pipe.Read(*buf)
+	take := func(n int) {
 		if n > 0 && !isOver {
 			if isOver = c.add((*buf)[:n]); isOver {
 				close(c.over)
 			}
 		}
-		if err != nil {
-			if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrClosed) {
-				c.fail(err)
+	}
+	for {
+		n, err := pipe.Read(*buf)
+		take(n)
+		switch {
+		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			_ = pipe.SetReadDeadline(time.Time{})
+			for taken := 0; taken < maxPipeBytes; taken += n {
+				if n = readNow(pipe, *buf); n <= 0 {
+					break
+				}
+				take(n)
 			}
+			if n == readEnd {
+				return
+			}
+			close(c.sync)
+		case errors.Is(err, io.EOF), errors.Is(err, os.ErrClosed):
+			return
+		default:
+			c.fail(err)
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -29,6 +30,9 @@ type group struct {
 	fd     *os.File // the same, open until the command is started
 	pid    int      // of the shell, which leads a session and a process group
 	reaped atomic.Uint64
+
+	mu   sync.Mutex
+	seen map[int]uint64 // members found when it was asked to end, with their start: their parents may be gone since
 }
 
 func newGroupRoot(token string, useCgroup bool) *groupRoot {
@@ -126,10 +130,17 @@ func (g *group) shellReaped() { g.reaped.Store(max(clockTicks(), 1)) }
 
 // term asks every member to end.
 func (g *group) term() {
+	members := g.members()
+	g.mu.Lock()
+	g.seen = make(map[int]uint64, len(members))
+	for _, p := range members {
+		g.seen[p.pid] = p.start
+	}
+	g.mu.Unlock()
 	if g.reaped.Load() == 0 {
 		_ = unix.Kill(-g.pid, unix.SIGTERM)
 	}
-	for _, p := range g.members() {
+	for _, p := range members {
 		if p.pgid != g.pid || g.reaped.Load() != 0 {
 			p.signal(unix.SIGTERM)
 		}
@@ -194,6 +205,12 @@ func (g *group) members() []procInfo {
 // owns reports whether p belongs to the command's session. Once the shell is gone its number can be used again, but only
 // by sessions younger than that.
 func (g *group) owns(p procInfo) bool {
+	g.mu.Lock()
+	start, ok := g.seen[p.pid]
+	g.mu.Unlock()
+	if ok && start == p.start {
+		return true
+	}
 	if g.pid == 0 || p.sid != g.pid {
 		return false
 	}

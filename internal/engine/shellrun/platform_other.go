@@ -88,3 +88,6 @@ func mergePath(host, login string) string { return strings.Trim(host+";"+login, 
 
 // ownFile: file owners are not looked at here.
 func ownFile(os.FileInfo) bool { return true }
+
+// readNow is not reached: pipes have no deadlines here.
+func readNow(*os.File, []byte) int { return readNothing }

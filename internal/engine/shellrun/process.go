@@ -342,13 +342,13 @@ func (p *Process) terminate(exited <-chan exit, reason KillReason) (exit, error)
 
 // finish makes the result once the shell has ended.
 func (p *Process) finish(e exit, reason KillReason, err error) {
-	open := false
 	grace := time.NewTimer(PipeGrace)
 	defer grace.Stop()
+	open := false
 	select {
 	case <-p.cap.done:
 	case <-grace.C:
-		open = reason == ""
+		open = !p.cap.drain(p.out) && reason == ""
 	}
 	left := reason == "" && (open || p.group.leftBehind())
 	if left && p.spec.KillLeftovers {

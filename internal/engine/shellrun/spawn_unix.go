@@ -133,26 +133,40 @@ func (p *Process) reap() exit {
 // readStatus takes what the wrapper wrote, without waiting for those that still hold the pipe.
 func (p *Process) readStatus() []byte {
 	defer p.status.Close()
-	conn, err := p.status.SyscallConn()
-	if err != nil {
-		return nil
-	}
 	buf := make([]byte, 64<<10)
-	n := 0
-	_ = conn.Read(func(fd uintptr) bool {
-		for n < len(buf) {
-			k, err := unix.Read(int(fd), buf[n:])
-			if errors.Is(err, unix.EINTR) {
-				continue
-			}
-			if err != nil || k <= 0 {
-				break
-			}
-			n += k
+	total := 0
+	for total < len(buf) {
+		n := readNow(p.status, buf[total:])
+		if n <= 0 {
+			break
 		}
-		return true
+		total += n
+	}
+	return buf[:total]
+}
+
+// readNow reads what is there: a number of bytes, readNothing or readEnd. A closed file has ended.
+func readNow(f *os.File, buf []byte) int {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return readEnd
+	}
+	result := readEnd
+	_ = conn.Read(func(fd uintptr) bool {
+		for {
+			n, err := unix.Read(int(fd), buf)
+			switch {
+			case errors.Is(err, unix.EINTR):
+				continue
+			case errors.Is(err, unix.EAGAIN):
+				result = readNothing
+			case err == nil && n > 0:
+				result = n
+			}
+			return true
+		}
 	})
-	return buf[:n]
+	return result
 }
 
 // unlinkedScript puts the command into a file without a name.
