@@ -234,7 +234,7 @@ func (d *decider) doubtOf(p *part) string {
 			return "it cannot be told whether a deny or ask rule speaks of it: " + p.problem
 		case p.placeless:
 			return "it cannot be told which files it means, and rules guard some"
-		case p.tree:
+		case p.tree && !d.listed(p):
 			r, why := d.inTree(p, d.e.deny, d.e.ask)
 			if r != nil {
 				return "it reaches files that are guarded " + r.where()
@@ -247,6 +247,23 @@ func (d *decider) doubtOf(p *part) string {
 		}
 	}
 	return ""
+}
+
+// listed tells that a part belongs to a command that shows the names of files
+// only, so that it may go past guarded ones.
+func (d *decider) listed(p *part) bool {
+	if p.owner < 0 || p.Kind != PartRead {
+		return false
+	}
+	o := &d.parts[p.owner]
+	if o.command == nil || len(o.command.Run) == 0 {
+		return o.moves
+	}
+	switch baseName(o.command.Run[0].Text) {
+	case "ls", "dir", "vdir", "tree", "find", "fd", "fdfind", "du", "df", "stat", "realpath", "readlink", "test", "[", "cd", "pushd", "eza", "exa", "lsd":
+		return true
+	}
+	return false
 }
 
 // closesLines tells whether any closing rule could speak of something hidden in

@@ -73,7 +73,7 @@ func TestCommands(t *testing.T) {
 		{line: `cat "$F"`, deny: list{"Read(./.env)"}, allow: list{"Bash(cat:*)"}, want: tool.Ask},
 		{line: "cat a.txt # note", want: tool.Allow},
 		{line: "# only a note", want: tool.Allow},
-		{line: "lsof", allow: list{"Bash(ls:*)"}, want: tool.Ask},
+		{line: "lsx", allow: list{"Bash(ls:*)"}, want: tool.Ask},
 		{line: "cd ../out", want: tool.Ask},
 		{line: "cd src && ls", want: tool.Allow},
 	}
@@ -154,7 +154,7 @@ func TestSuggestions(t *testing.T) {
 		{"python3 x.py", []string{"Bash(python3 x.py)"}},
 		{"env A=1 npm test", []string{"Bash(env A=1 npm test)"}},
 		{"FOO=1 npm test", []string{"Bash(FOO=1 npm test)"}},
-		{"sh -c 'make \"a b\"'", []string{"Bash(sh -c 'make \"a b\"')"}},
+		{"sh -c 'make \"a b\"'", []string{`Bash(make "a b")`}},
 		{"find . -name '*.o' -delete", []string{`Bash(find . -name '\*.o' -delete)`}},
 		{"cd " + out, []string{"Read(/" + out + ")"}},
 		{"cat " + out + "/y", []string{"Read(/" + out + "/y)"}},

@@ -81,7 +81,7 @@ func (d *decider) mayWrite() bool {
 			return true
 		case PartCommand:
 			commands = true
-			if p.subject.unclear != "" || p.command != nil && !p.command.ReadOnly && !p.runsListed() || p.ps != nil && !p.ps.readOnly {
+			if p.subject.unclear != "" || p.command != nil && !p.command.ReadOnly && !p.moves && !p.runsListed() || p.ps != nil && !p.ps.readOnly {
 				return true
 			}
 		}
@@ -240,10 +240,14 @@ func (d *decider) judgeCommand(p *part) {
 		}
 	}
 	switch {
+	case r != nil && !r.command.exact && c.UnknownWrites:
+		p.unanswered(p.what() + ": it cannot be told which files it changes, so only a rule for exactly this command can allow it")
 	case r != nil:
 		p.allow(r, r.command.exact && len(c.Redirs) == 0)
 	case quiet:
 		p.allowed(tool.LayerDefault, "read-only command")
+	case p.moves:
+		p.allowed(tool.LayerDefault, "it only changes the directory")
 	case file:
 		p.allowed(tool.LayerMode, "acceptEdits allows file commands inside the working directories")
 	default:

@@ -44,6 +44,7 @@ type part struct {
 	rule    *compiledRule
 	wide    bool // the rule covers the whole of what the command does
 	ps      *psCommand
+	moves   bool // it only changes the directory, which is a part of its own
 
 	// paths
 	paths     []pathrule.Resolved
@@ -159,10 +160,30 @@ func (d *decider) addLine(s *subject) {
 		for j := range c.Removes {
 			d.addPath(s, PartRemove, first+i, c.Removes[j])
 		}
+		if target := leadsTo(c); target != "" {
+			d.parts[first+i].moves = true
+			d.addPath(s, PartRead, first+i, shellscan.Path{Text: filepath.Clean(target), Raw: target, Known: shellscan.Literal, Tree: true})
+		}
 	}
 	if s.unclear != "" {
 		d.parts = append(d.parts, part{Part: Part{Kind: PartCommand, Text: s.Value}, subject: s, family: s.Family, owner: -1, first: first})
 	}
+}
+
+// leadsTo gives the directory that a command only changes to, where that is not
+// already known to be harmless: to go there is to read it.
+func leadsTo(c *shellscan.Command) string {
+	if c.ReadOnly || len(c.Run) != 2 || c.Run[0].Text != "cd" || len(c.Argv) != 2 || len(c.Redirs) > 0 || len(c.Assigns) > 0 || !c.DirKnown {
+		return ""
+	}
+	w := c.Run[1]
+	switch {
+	case w.Known != shellscan.Literal || w.Text == "" || strings.HasPrefix(w.Text, "-"):
+		return ""
+	case filepath.IsAbs(w.Text):
+		return w.Text
+	}
+	return c.Dir + "/" + w.Text
 }
 
 // addPath adds a file that is read, written or removed.

@@ -61,7 +61,7 @@ func (d *decider) commandDanger(p *part) (string, bool) {
 	case c.KillsRuntime != "":
 		return c.KillsRuntime, false
 	}
-	if d.e.flags.blockReads && c.UnknownReads {
+	if d.e.flags.blockReads && !d.call.Sandboxed() && (c.UnknownReads || !c.ReadOnly && !c.FileCommand && !p.moves && !p.runsListed()) {
 		return "it cannot be shown that it reads inside the working directories only (blockReadsOutsideWorkingDirectories)", false
 	}
 	return "", false
@@ -78,9 +78,8 @@ func (d *decider) writeDanger(p *part) string {
 			if yes, why := pathrule.Protected(path, d.p.cfg.SettingsDirs...); yes {
 				return why + "; a write to it always needs a person"
 			}
-			if p.Kind == PartRemove {
-				// A folder that must not be lost is dangerous to remove by any tool;
-				// for command lines the engine also knows what patterns mean.
+			if p.Kind == PartRemove && (!p.tree || p.owner < 0 || d.parts[p.owner].command.FileCommand) {
+				// Other commands may remove a part only of what is below a folder.
 				if yes, why := pathrule.Critical(path, scope, false); yes {
 					return why + "; its removal always needs a person"
 				}

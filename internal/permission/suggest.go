@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sevengate/sevengate/internal/engine/pathrule"
@@ -85,55 +86,72 @@ func (d *decider) suggest() []tool.Suggestion {
 		return nil
 	}
 	var out []tool.Suggestion
-	add := func(rule, covers string) bool {
-		for i := range out {
-			if out[i].Rule == rule {
-				return true
-			}
-		}
-		if len(out) == tool.MaxSuggestions {
-			return false
-		}
-		out = append(out, tool.Suggestion{Rule: rule, Covers: covers})
-		return true
-	}
+	lines := map[*subject]bool{} // answered by a rule for the whole line
+	done := map[int]bool{}       // commands answered with all they work on
 	for i := range d.parts {
 		p := &d.parts[i]
-		if p.Behavior == tool.Allow {
+		if p.Behavior == tool.Allow || lines[p.subject] || p.owner >= 0 && done[p.owner] {
 			continue
 		}
-		rule, covers := d.suggestion(p)
-		if rule == "" {
+		s, reach := d.suggestion(p)
+		if s.Rule == "" {
 			return nil // no set of rules would answer the question
 		}
-		if _, err := ParseRule(rule); err != nil || !add(rule, covers) {
+		switch reach {
+		case reachLine:
+			lines[p.subject] = true
+		case reachCommand:
+			done[i] = true
+		}
+		if slices.Contains(out, s) {
+			continue
+		}
+		if _, err := ParseRule(s.Rule); err != nil || len(out) == tool.MaxSuggestions {
 			return nil
 		}
+		out = append(out, s)
 	}
 	return out
 }
 
-func (d *decider) suggestion(p *part) (rule, covers string) {
+// reach says what a suggested rule answers beside the part it was made for.
+type reach int
+
+const (
+	reachPart    reach = iota
+	reachCommand       // the command and the files it works on
+	reachLine          // the whole line
+)
+
+func (d *decider) suggestion(p *part) (tool.Suggestion, reach) {
+	var rule, covers string
+	how := reachPart
 	switch p.Kind {
 	case PartCommand:
-		return d.suggestCommand(p)
+		rule, covers, how = d.suggestCommand(p)
 	case PartRead, PartWrite, PartRemove:
-		return d.suggestPath(p)
+		rule, covers = d.suggestPath(p)
+		if rule == "" && p.owner >= 0 {
+			rule, covers, how = exactLine(p.subject)
+		}
 	case PartAddress:
-		if p.host == "" {
-			return "", ""
+		if p.host != "" {
+			rule, covers = fmt.Sprintf("%s(domain:%s)", p.family, bracketed(p.host)), "every address on "+p.host
 		}
-		return fmt.Sprintf("%s(domain:%s)", p.family, bracketed(p.host)), "every address on " + p.host
 	case PartName:
-		if strings.ContainsAny(p.Text, "*()\n") || p.Text == "" {
-			return "", ""
+		if p.Text != "" && !strings.ContainsAny(p.Text, "*()\n") {
+			rule, covers = fmt.Sprintf("%s(%s)", p.family, p.Text), fmt.Sprintf("%s of the name %s, without arguments", p.family, p.Text)
+			if p.args != "" {
+				rule, covers = fmt.Sprintf("%s(%s *)", p.family, p.Text), fmt.Sprintf("%s of the name %s with any arguments", p.family, p.Text)
+			}
 		}
-		return fmt.Sprintf("%s(%s)", p.family, p.Text), fmt.Sprintf("%s of the name %s", p.family, p.Text)
+	default:
+		rule, covers = d.call.Name(), "every call of "+d.call.Name()
+		if o := d.call.Tool().Facts().Origin; o != nil {
+			covers = "every call of the tool " + o.Tool + " of the server " + o.Server
+		}
 	}
-	if o := d.call.Tool().Facts().Origin; o != nil {
-		return d.call.Name(), "every call of the tool " + o.Tool + " of the server " + o.Server
-	}
-	return d.call.Name(), "every call of " + d.call.Name()
+	return tool.Suggestion{Rule: rule, Covers: covers}, how
 }
 
 func bracketed(host string) string {
@@ -166,51 +184,54 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-func (d *decider) suggestCommand(p *part) (rule, covers string) {
-	s := p.subject
-	exactLine := func() (string, string) {
-		line := strings.TrimSpace(s.line)
-		if s.invalid || line == "" || len(line) > maxSuggestedLine || s.Family == familyPowerShell && s.unclear != "" && strings.ContainsAny(line, "\r\n") {
-			return "", ""
-		}
-		return fmt.Sprintf("%s(%s)", s.Family, escapeStars(line)), "exactly this command line"
-	}
-	if !p.understood() {
-		return exactLine()
-	}
-	if p.ps != nil {
-		return p.ps.suggest()
-	}
-	c := p.command
-	if c == nil {
-		return "", ""
-	}
-	if oddRedirect(c) != "" {
-		return exactLine()
-	}
-	words := literalWords(c)
-	if words == nil || len(c.Wrappers) > 0 || uncommonAssigns(c) || c.BeyondPrefix != "" || c.RunsUnknown || interpreter(baseName(words[0])) || runner(words[0], second(words)) || d.helpers(c) != "" {
-		return d.exactCommand(p, exactLine)
-	}
-	prefix := commandPrefix(words)
-	return fmt.Sprintf("%s(%s:*)", p.family, escapeStars(prefix)), fmt.Sprintf("%s with any arguments", prefix)
-}
-
 // maxSuggestedLine is the longest command line that is offered as a rule.
 const maxSuggestedLine = 1000
 
-// exactCommand offers the command itself where a prefix would cover too much.
-func (d *decider) exactCommand(p *part, line func() (string, string)) (string, string) {
-	text := strings.TrimSpace(p.command.Source)
-	if text == "" || strings.ContainsAny(text, "\n\r") || len(text) > maxSuggestedLine || strings.HasSuffix(text, " ") {
-		return line()
+// exactLine offers the line as it is.
+func exactLine(s *subject) (rule, covers string, how reach) {
+	line := strings.TrimSpace(s.line)
+	if s.invalid || line == "" || len(line) > maxSuggestedLine {
+		return "", "", reachPart
 	}
-	rule := fmt.Sprintf("%s(%s)", p.family, escapeStars(text))
+	return fmt.Sprintf("%s(%s)", s.Family, escapeStars(line)), "exactly this command line", reachLine
+}
+
+func (d *decider) suggestCommand(p *part) (rule, covers string, how reach) {
+	c := p.command
+	switch {
+	case p.ps != nil && p.understood():
+		rule, covers = p.ps.suggest()
+		return rule, covers, reachPart
+	case !p.understood() || c != nil && oddRedirect(c) != "":
+		return exactLine(p.subject)
+	case c == nil:
+		return "", "", reachPart
+	}
+	words := literalWords(c)
+	if words == nil || len(c.Wrappers) > 0 || uncommonAssigns(c) || c.BeyondPrefix != "" || c.RunsUnknown || c.UnknownWrites ||
+		interpreter(baseName(words[0])) || runner(words[0], second(words)) || d.helpers(c) != "" {
+		return d.exactCommand(p)
+	}
+	prefix := commandPrefix(words)
+	return fmt.Sprintf("%s(%s:*)", p.family, escapeStars(prefix)), prefix + " with any arguments", reachPart
+}
+
+// exactCommand offers the command itself where a prefix would cover too much.
+func (d *decider) exactCommand(p *part) (rule, covers string, how reach) {
+	text := strings.TrimSpace(p.command.Source)
+	if text == "" || strings.ContainsAny(text, "\n\r") || len(text) > maxSuggestedLine {
+		return exactLine(p.subject)
+	}
+	rule = fmt.Sprintf("%s(%s)", p.family, escapeStars(text))
 	parsed, _, err := compileOne(ruleText{text: rule, behavior: tool.Allow}, place{d.at.Cwd, d.at.Home})
 	if err != nil || parsed.command == nil || !parsed.command.opens(p.command) {
-		return line()
+		return exactLine(p.subject)
 	}
-	return rule, "exactly the command " + text
+	how = reachPart
+	if len(p.command.Redirs) == 0 {
+		how = reachCommand
+	}
+	return rule, "exactly the command " + text, how
 }
 
 func literalWords(c *shellscan.Command) []string {
