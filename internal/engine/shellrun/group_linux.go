@@ -152,7 +152,7 @@ func (g *group) kill() error {
 	deadline := time.Now().Add(killTimeout)
 	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
 		if g.inCgroup() {
-			_ = os.WriteFile(filepath.Join(g.cgroup, "cgroup.kill"), []byte("1"), 0)
+			killCgroup(g.cgroup)
 		} else {
 			if g.reaped.Load() == 0 {
 				_ = unix.Kill(-g.pid, unix.SIGKILL)
@@ -224,7 +224,7 @@ func (r *groupRoot) killAll(groups []*group) error {
 	deadline := time.Now().Add(killTimeout)
 	for wait := time.Millisecond; ; wait = min(2*wait, 20*time.Millisecond) {
 		if r.dir != "" {
-			_ = os.WriteFile(filepath.Join(r.dir, "cgroup.kill"), []byte("1"), 0)
+			killCgroup(r.dir)
 		}
 		left := findProcs(func(m string) bool { return strings.HasPrefix(m, prefix) }, func(p procInfo) bool {
 			for _, g := range groups {
@@ -250,6 +250,14 @@ func (r *groupRoot) killAll(groups []*group) error {
 func (r *groupRoot) close() {
 	if r.dir != "" {
 		removeCgroup(r.dir)
+	}
+}
+
+// killCgroup does nothing if the cgroup is gone.
+func killCgroup(dir string) {
+	if f, err := os.OpenFile(filepath.Join(dir, "cgroup.kill"), os.O_WRONLY, 0); err == nil {
+		_, _ = f.WriteString("1")
+		f.Close()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -50,6 +51,8 @@ type Runner struct {
 	root  *groupRoot
 	keep  keeper
 	snap  *snapshots
+
+	cgroupRefused atomic.Bool // no process can be started in a cgroup here
 
 	wg      sync.WaitGroup
 	closing chan struct{}

@@ -52,8 +52,8 @@ func (p *Process) spawn(argv []string, snap snapshot, seq int64) (err error) {
 	copy(files[3:], p.spec.ExtraFiles)
 	files[scriptFD], files[statusFD] = script, statusW
 
-	useCgroup := true
-	for {
+	useCgroup := !r.cgroupRefused.Load()
+	for retry := false; ; retry = true {
 		g := r.root.newGroup(seq, useCgroup)
 		attr := &os.ProcAttr{Dir: p.spec.Dir, Files: files, Sys: &syscall.SysProcAttr{}, Env: r.environment(p.spec, snap, g.marker)}
 		g.attr(attr.Sys)
@@ -67,6 +67,9 @@ func (p *Process) spawn(argv []string, snap snapshot, seq int64) (err error) {
 				continue
 			}
 			return err
+		}
+		if retry {
+			r.cgroupRefused.Store(true)
 		}
 		p.proc, p.group = proc, g
 		g.started(proc.Pid)

@@ -241,6 +241,9 @@ func residentKB(t *testing.T) int {
 }
 
 func TestGigabyteInLittleMemory(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector's own memory would be measured")
+	}
 	const allowedKB = 16 << 10
 	r := newRunner(t, nil)
 	dir := t.TempDir()
@@ -438,5 +441,22 @@ func TestNestedMarkers(t *testing.T) {
 	_, out := run(t, r, "echo $"+markerVar, nil)
 	if !strings.HasPrefix(out, "outer.1:"+r.token+".") {
 		t.Errorf("%q", out)
+	}
+}
+
+func TestCgroupThatRefuses(t *testing.T) {
+	r := newRunner(t, func(o *Options) { o.NoCgroup = true })
+	r.root.dir = t.TempDir() // not a cgroup: the kernel refuses to start anything in it
+	for range 2 {
+		if res, out := run(t, r, "echo hi", nil); out != "hi\n" || res.Err != nil {
+			t.Errorf("%+v %q", res, out)
+		}
+	}
+	if !r.cgroupRefused.Load() {
+		t.Error("tried again for every command")
+	}
+	res, _ := run(t, r, "sleep 1000 & sleep 1000", func(s *Spec) { s.Timeout = 50 * time.Millisecond })
+	if left := marked(r); len(left) > 0 || !res.TimedOut() {
+		t.Errorf("%+v, left %s", res, pidList(left))
 	}
 }

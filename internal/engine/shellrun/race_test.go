@@ -1,0 +1,5 @@
+//go:build race
+
+package shellrun
+
+const raceDetector = true
