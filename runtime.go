@@ -246,7 +246,7 @@ func (r *Runtime) assemble(ctx context.Context) error {
 		}
 	}
 	r.gate = gate.New(gate.Config{
-		Pool: r.pool, Policy: r.policy, Hooks: r.hooks, Results: r.results, Prompter: r.opts.Prompter,
+		Pool: func() gate.Pool { return r.pool() }, Policy: r.policy, Hooks: r.hooks, Results: r.results, Prompter: r.opts.Prompter,
 		BypassAvailable: r.bypassAvailable(current()), Observe: r.opts.ObserveCalls, Log: r.opts.Log,
 		Journal: journal{r},
 	})

@@ -21,15 +21,15 @@ import (
 
 	"github.com/sevengate/sevengate/internal/hook"
 	"github.com/sevengate/sevengate/internal/permission"
-	"github.com/sevengate/sevengate/internal/registry"
 	"github.com/sevengate/sevengate/internal/result"
+	"github.com/sevengate/sevengate/internal/schema"
 	"github.com/sevengate/sevengate/tool"
 )
 
 // Config is what a gate is made of. Pool and Policy are required.
 type Config struct {
 	// Pool gives the tools of the current request.
-	Pool func() *registry.Pool
+	Pool func() Pool
 	// Policy decides.
 	Policy *permission.Policy
 	// Hooks may be nil.
@@ -51,6 +51,14 @@ type Config struct {
 	Observe func(Event)
 	// Log is for operators. May be nil.
 	Log *slog.Logger
+}
+
+// Pool is the set of tools of a request.
+type Pool interface {
+	// Lookup finds a tool by its name or an alias.
+	Lookup(name string) (tool.Tool, *schema.Schema, bool)
+	// Names lists the tools that are offered.
+	Names() []string
 }
 
 // Journal is a write-ahead record: what started and was not finished may have
