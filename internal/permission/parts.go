@@ -1,8 +1,6 @@
 package permission
 
 import (
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -71,12 +69,6 @@ type subject struct {
 	exact   *compiledRule     // an allow rule for exactly this line
 	script  *shellscan.Script // commands of a POSIX shell
 }
-
-// Bounds of what is looked up on disk for one decision.
-const (
-	maxGlobMatches = 500
-	maxTreeEntries = 2000
-)
 
 // collect breaks the call into parts.
 func (d *decider) collect() {
@@ -207,7 +199,7 @@ func (d *decider) addPath(s *subject, kind string, owner int, path shellscan.Pat
 		p.inRoots = p.problem == "" && d.insideAll(p.paths)
 		p.placeless = true
 		if path.Glob && p.problem == "" {
-			d.expand(&p, path.Text)
+			d.expand(&p, path.Base, path.Text)
 		}
 	default:
 		p.placeless = true
@@ -224,22 +216,6 @@ func (d *decider) resolve(p *part, spelling string) {
 		p.paths = append(p.paths, r)
 	}
 }
-
-// expand finds what a pattern means on disk now, so that rules can be compared.
-func (d *decider) expand(p *part, pattern string) {
-	matches, err := filepath.Glob(globToGo(pattern))
-	if err != nil || len(matches) > maxGlobMatches || strings.Contains(pattern, "**") || strings.ContainsAny(pattern, "(") {
-		return
-	}
-	p.placeless = false
-	for _, m := range matches {
-		d.resolve(p, m)
-	}
-	p.inRoots = p.inRoots && p.problem == "" && d.insideAll(p.paths)
-}
-
-// globToGo spells a shell pattern as [filepath.Glob] wants it.
-func globToGo(pattern string) string { return strings.ReplaceAll(pattern, "[!", "[^") }
 
 func isRedirect(c *shellscan.Command, path shellscan.Path, kind string) bool {
 	if c == nil {
@@ -299,32 +275,4 @@ func (d *decider) show(path string) string {
 		return "~" + path[len(d.at.Home):]
 	}
 	return path
-}
-
-// inTree looks below a folder for a file that a closing rule covers.
-func (d *decider) inTree(p *part, sets ...*ruleSet) (*compiledRule, string) {
-	left := maxTreeEntries
-	var hit *compiledRule
-	var doubt string
-	for _, root := range p.paths {
-		err := filepath.WalkDir(root.Real, func(path string, _ os.DirEntry, err error) error {
-			if left--; left < 0 {
-				doubt = fmt.Sprintf("it holds more than %d files, too many to compare with the rules", maxTreeEntries)
-				return filepath.SkipAll
-			}
-			if err != nil {
-				return nil
-			}
-			for _, s := range sets {
-				if hit = s.pathRule(pathrule.Resolved{Given: path, Real: path, Exists: true}, tool.FamilyRead); hit != nil {
-					return filepath.SkipAll
-				}
-			}
-			return nil
-		})
-		if hit != nil || doubt != "" || err != nil {
-			break
-		}
-	}
-	return hit, doubt
 }
