@@ -12,13 +12,15 @@ const (
 	flagOptional                 // takes a value only when attached
 	flagRead                     // takes a file to read
 	flagTree                     // takes a directory to read
-	flagRefused                  // listed with the reason why it is refused
+	flagPair                     // takes two values
+	flagPairRead                 // takes a value and a file to read
 )
 
 // flagSet is the parsed list of a program's harmless options.
 //
 // The list is words like "-a" (nothing), "-n:" (a value), "--color?" (a value
 // only when attached), "-f<" (a file that is read), "-d/" (a directory that is read),
+// "--arg::" (two values), "--rawfile:<" (a value and a file that is read),
 // "-#" (numbers such as -5), "-*" (every other option is harmless too), "+" (words
 // beginning with + are options).
 type flagSet struct {
@@ -60,10 +62,16 @@ func parseFlagSet(spec string) *flagSet {
 		switch word[len(word)-1] {
 		case ':':
 			kind = flagValue
+			if len(word) > 3 && word[len(word)-2] == ':' {
+				kind, word = flagPair, word[:len(word)-1]
+			}
 		case '?':
 			kind = flagOptional
 		case '<':
 			kind = flagRead
+			if word[len(word)-2] == ':' {
+				kind, word = flagPairRead, word[:len(word)-1]
+			}
 		case '/':
 			kind = flagTree
 		}

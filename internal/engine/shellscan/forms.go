@@ -12,13 +12,49 @@ func (s *scanner) forms(c *Command, u unwrapped) {
 		}
 		c.Forms = append(c.Forms, Form{Text: full + text, Allow: true})
 	}
-	outer := true
-	for _, w := range u.st.wrappers {
-		outer = outer && w.Harmless
-	}
 	c.Forms = append(c.Forms, Form{Text: text, Allow: harmless})
 	for _, l := range u.levels {
 		c.Forms = append(c.Forms, Form{Text: join(l.argv), Allow: harmless && l.allow})
 	}
-	_ = outer
+	s.plainForms(c, u.argv)
+}
+
+// subcommandPrograms have options in front of a subcommand.
+var subcommandPrograms = map[string]bool{
+	"docker": true, "podman": true, "nerdctl": true, "kubectl": true, "oc": true, "helm": true, "npm": true, "pnpm": true, "yarn": true, "bun": true,
+	"cargo": true, "go": true, "terraform": true, "tofu": true, "aws": true, "gcloud": true, "az": true, "gh": true, "glab": true, "systemctl": true,
+	"apt": true, "apt-get": true, "dnf": true, "yum": true, "brew": true, "pip": true, "pip3": true, "uv": true, "poetry": true, "make": true,
+	"mvn": true, "gradle": true, "svn": true, "hg": true, "jj": true, "flatpak": true, "snap": true, "vagrant": true, "ansible": true, "fly": true,
+	"flyctl": true, "heroku": true, "vercel": true, "netlify": true, "firebase": true, "supabase": true, "wrangler": true, "launchctl": true,
+}
+
+// plainForms adds texts that deny rules alone match: the program without its
+// folder, and subcommands without the options in front. Which of those options
+// take a value is not known, so every reading is added.
+func (s *scanner) plainForms(c *Command, argv []Word) {
+	if len(argv) == 0 || argv[0].Known != Literal {
+		return
+	}
+	name := base(argv[0])
+	if name != argv[0].Text {
+		text := name
+		if len(argv) > 1 {
+			text += " " + join(argv[1:])
+		}
+		c.Forms = append(c.Forms, Form{Text: text})
+	}
+	if !subcommandPrograms[name] || len(argv) < 3 || argv[1].Known != Literal || !(len(argv[1].Text) > 1 && argv[1].Text[0] == '-' || argv[1].Text != "" && argv[1].Text[0] == '+') {
+		return
+	}
+	added := 0
+	for i := 2; i < len(argv) && added < 6; i++ {
+		if argv[i].Text != "" && argv[i].Text[0] == '-' {
+			continue
+		}
+		c.Forms = append(c.Forms, Form{Text: name + " " + join(argv[i:])})
+		added++
+		if argv[i-1].Text != "" && argv[i-1].Text[0] != '-' {
+			break
+		}
+	}
 }

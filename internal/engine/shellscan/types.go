@@ -103,6 +103,10 @@ type Word struct {
 	Braced bool
 	// pattern tells that Text is exactly the pattern that bash expands.
 	pattern bool
+	// placeholder is {} of find: names below its starting points.
+	placeholder bool
+	// process is a process substitution, which is no file of the disk.
+	process bool
 }
 
 // Assign is a variable assignment in front of a command, or on its own.

@@ -16,6 +16,7 @@ type atom struct {
 	unknown bool
 	multi   bool // an unquoted expansion
 	glob    bool // an extended pattern
+	process bool // a process substitution
 }
 
 // words evaluates words, listing the commands of their substitutions.
@@ -120,7 +121,7 @@ func (s *scanner) atoms(parts []syntax.WordPart, out []atom, quoted bool, st sta
 			if p.Op != syntax.CmdIn && p.Op != syntax.CmdOut {
 				s.complex("it uses syntax of another shell")
 			}
-			out = append(out, atom{text: s.text(p, p), quoted: true, unknown: true})
+			out = append(out, atom{text: s.text(p, p), quoted: true, unknown: true, process: true})
 		case *syntax.ArithmExp:
 			if p.Bracket || p.Unsigned {
 				s.complex("it uses an old form of arithmetic")
@@ -270,7 +271,7 @@ func (s *scanner) join(atoms []atom, src string, st state) Word {
 	b.Grow(n)
 	open := true // still in the literal prefix
 	w.pattern = true
-	for _, a := range atoms {
+	for n, a := range atoms {
 		if a.unknown || a.quoted && strings.ContainsAny(a.text, "*?[\\") {
 			w.pattern = false
 		}
@@ -286,7 +287,7 @@ func (s *scanner) join(atoms []atom, src string, st state) Word {
 			open = false
 			w.Known = Unknown
 		} else if !a.quoted {
-			if k := strings.IndexAny(a.text, "*?["); k >= 0 {
+			if k := globAt(atoms, n); k >= 0 {
 				w.Glob, w.Multi = true, true
 				if open {
 					w.Prefix = b.String() + a.text[:k]
@@ -297,6 +298,9 @@ func (s *scanner) join(atoms []atom, src string, st state) Word {
 		b.WriteString(a.text)
 	}
 	w.Text = b.String()
+	if len(atoms) == 1 && atoms[0].process {
+		w.process, w.Prefix = true, "/dev/fd/"
+	}
 	w.pattern = w.pattern && w.Glob
 	if !open {
 		w.Known = Unknown
@@ -305,6 +309,28 @@ func (s *scanner) join(atoms []atom, src string, st state) Word {
 		}
 	}
 	return w
+}
+
+// globAt gives the place of the first pattern character in the n-th part, or -1. A
+// bracket is one only when something behind it may close it.
+func globAt(atoms []atom, n int) int {
+	t := atoms[n].text
+	for i := 0; i < len(t); i++ {
+		switch t[i] {
+		case '*', '?':
+			return i
+		case '[':
+			if strings.IndexByte(t[i+1:], ']') >= 0 {
+				return i
+			}
+			for _, a := range atoms[n+1:] {
+				if a.unknown || strings.IndexByte(a.text, ']') >= 0 {
+					return i
+				}
+			}
+		}
+	}
+	return -1
 }
 
 // tilde replaces ~ and ~/ by the home directory.
