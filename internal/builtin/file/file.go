@@ -67,7 +67,7 @@ func New(d Deps) []tool.Tool {
 		d.MaxReadTokens = DefaultMaxReadTokens
 	}
 	f := &family{deps: d}
-	return []tool.Tool{f.readTool(), f.writeTool(), f.editTool()}
+	return []tool.Tool{f.readTool(), f.writeTool(), f.editTool(), f.notebookTool()}
 }
 
 type family struct {

@@ -62,7 +62,7 @@ func readPage(r io.Reader, w window) (page, error) {
 		if open && (err == nil || err == io.EOF) {
 			p.total++
 			if wanted {
-				text := p.clip(line, chars, size, w.crlf)
+				text := p.clip(line, chars, size, err == nil, w.crlf)
 				quarters += lineQuarters(text)
 				if quarters > 4*w.maxTokens && len(p.lines) > 0 {
 					p.full = true
@@ -82,14 +82,15 @@ func readPage(r io.Reader, w window) (page, error) {
 }
 
 // clip gives the shown form of a line of which line is the beginning and which has
-// chars characters in size bytes with its ending.
-func (p *page) clip(line []byte, chars, size int, crlf bool) string {
+// chars characters in size bytes, with its ending if it is ended.
+func (p *page) clip(line []byte, chars, size int, ended, crlf bool) string {
 	whole := size == len(line)
-	if bytes.HasSuffix(line, []byte("\n")) {
+	if ended {
+		chars--
+		line = bytes.TrimSuffix(line, []byte("\n"))
+	}
+	if crlf && bytes.HasSuffix(line, []byte("\r")) {
 		line, chars = line[:len(line)-1], chars-1
-		if crlf && bytes.HasSuffix(line, []byte("\r")) {
-			line, chars = line[:len(line)-1], chars-1
-		}
 	}
 	if whole && chars <= MaxLineChars {
 		return string(line)

@@ -2,6 +2,7 @@ package file
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -23,8 +24,8 @@ import (
 // ReadInput is the input of Read.
 type ReadInput struct {
 	FilePath string `json:"file_path" jsonschema:"the file, by its absolute path"`
-	Offset   int    `json:"offset,omitempty" jsonschema:"the first line to read, from 1; leave out to read from the start"`
-	Limit    int    `json:"limit,omitempty" jsonschema:"how many lines to read; leave out to read to the end"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"the first line to read, from 1 (of a notebook: the first cell)"`
+	Limit    int    `json:"limit,omitempty" jsonschema:"how many lines (of a notebook: cells) to read"`
 	Pages    string `json:"pages,omitempty" jsonschema:"for PDF only: the pages to read, such as 3 or 1-5"`
 }
 
@@ -123,6 +124,24 @@ func (f *family) readFile(ctx context.Context, in ReadInput, env *tool.Env) (Rea
 	switch kind {
 	case document.Archive, document.Media, document.Program:
 		return ReadOutput{}, binaryError(t, src.info.Size(), string(kind))
+	case document.PNG, document.JPEG, document.GIF, document.WebP, document.BMP, document.TIFF, document.HEIF, document.ICO:
+		return f.readImage(t, env, src, buffered)
+	case document.PDF:
+		return f.readPDF(ctx, t, in, env, src, buffered)
+	case document.Notebook:
+		data, err := src.load(t, buffered, document.MaxNotebook, "a notebook")
+		if err != nil {
+			return ReadOutput{}, err
+		}
+		out, err := f.readNotebook(t, in, env, src, data)
+		if !errors.Is(err, document.ErrNotebook) {
+			return out, err
+		}
+		// What cannot be parsed can still be looked at, so that it can be repaired.
+		broken := fmt.Sprintf("The file is shown as text: %v.", err)
+		out, err = f.readText(t, in, env, src, bufio.NewReaderSize(bytes.NewReader(data), pageBuffer))
+		out.notes = append(out.notes, broken)
+		return out, err
 	}
 	return f.readText(t, in, env, src, buffered)
 }

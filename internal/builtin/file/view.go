@@ -36,7 +36,15 @@ func readView() tool.View[ReadInput, ReadOutput] {
 			case out.Text != nil:
 				return tool.Rendering{Summary: "read " + counted(out.Text.NumLines, "line"), Detail: out.Text.Content}
 			}
-			return tool.Rendering{Summary: "read"}
+			switch {
+			case out.Image != nil:
+				return tool.Rendering{Summary: "read an image of " + human(int64(out.Image.OriginalSize))}
+			case out.Notebook != nil:
+				return tool.Rendering{Summary: "read " + counted(len(out.Notebook.Cells), "cell")}
+			case out.Parts != nil:
+				return tool.Rendering{Summary: "read " + counted(out.Parts.Count, "page")}
+			}
+			return tool.Rendering{}
 		},
 		Grouped: func(in []ReadInput) string { return "reading " + counted(len(in), "file") },
 	}
