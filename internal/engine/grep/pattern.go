@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"regexp"
 	"regexp/syntax"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -170,34 +171,37 @@ func isWord(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// smartFold reports whether the expression has literal letters and none of them is upper case.
+// smartFold reports whether the expression has letters that stand for themselves (also in a class) and none of them is
+// upper case.
 func smartFold(expr string) bool {
-	tree, err := parse(expr)
-	if err != nil {
-		return false
-	}
-	letter, upper := false, false
-	var visit func(re *syntax.Regexp)
-	visit = func(re *syntax.Regexp) {
-		switch re.Op {
-		case syntax.OpLiteral:
-			for _, r := range re.Rune {
-				letter = letter || unicode.IsLetter(r)
-				// With a fold flag the parser stores the smallest rune, which is upper case.
-				upper = upper || unicode.IsUpper(r) && re.Flags&syntax.FoldCase == 0
-			}
-		case syntax.OpCharClass:
-			if len(re.Rune) == 2 && re.Rune[0] == re.Rune[1] {
-				letter = letter || unicode.IsLetter(re.Rune[0])
-				upper = upper || unicode.IsUpper(re.Rune[0])
-			}
+	letter := false
+	for i := 0; i < len(expr); {
+		rest := expr[i:]
+		skip := 0
+		switch {
+		case strings.HasPrefix(rest, `\Q`): // quoted: plain letters again
+			skip = 2
+		case strings.HasPrefix(rest, `\p{`), strings.HasPrefix(rest, `\P{`), strings.HasPrefix(rest, `\x{`):
+			skip = strings.IndexByte(rest, '}') + 1
+		case rest[0] == '\\':
+			skip = 2
+		case strings.HasPrefix(rest, "[:"):
+			skip = strings.Index(rest, ":]") + 1
+		case strings.HasPrefix(rest, "(?"):
+			skip = strings.IndexAny(rest, ":)>")
 		}
-		for _, s := range re.Sub {
-			visit(s)
+		if skip > 0 {
+			i += skip
+			continue
 		}
+		r, size := utf8.DecodeRuneInString(rest)
+		if unicode.IsUpper(r) {
+			return false
+		}
+		letter = letter || unicode.IsLetter(r)
+		i += size
 	}
-	visit(tree)
-	return letter && !upper
+	return letter
 }
 
 // edgeIsWord reports whether every match begins (or ends) with a word character.
