@@ -199,6 +199,9 @@ func (r *Runtime) Close() error {
 	s := r.session
 	r.mu.Unlock()
 	var errs []error
+	if r.watcher != nil {
+		defer r.watcher.Close()
+	}
 	if r.hooks != nil {
 		r.hooks.Close()
 	}

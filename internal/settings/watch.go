@@ -20,15 +20,24 @@ const (
 	racyWindow = 2 * time.Second
 )
 
-// Watcher keeps the settings of a session current. Every call of Current looks at the files themselves (a stat each,
-// some ten in all), so a change counts from the next call on, folders that appear later are seen, and no event can be
-// missed or come late. It runs nothing in the background by itself. It is safe for concurrent use.
+// Watcher keeps the settings of a session current. Every call of Current makes sure that nothing changed, by asking the
+// kernel (Linux) or by looking at the files themselves (a stat each, some ten in all), so a change counts from the next
+// call on and folders that appear later are seen. It runs nothing in the background by itself. It is safe for
+// concurrent use. Close it.
 type Watcher struct {
 	layout *layout
 
 	mu      sync.Mutex
 	current *Snapshot
 	prints  []fingerprint
+	quiet   quiet
+}
+
+// Close gives back what the watcher holds of the system. Current may still be called.
+func (w *Watcher) Close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.quiet.close()
 }
 
 // NewWatcher loads the settings for the first time; errors are those of Load.
@@ -46,6 +55,10 @@ func NewWatcher(ctx context.Context, o Options) (*Watcher, error) {
 func (w *Watcher) Current(ctx context.Context) *Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.quiet.still(time.Now()) {
+		return w.current
+	}
+	w.quiet.arm(w.layout.dependencies(), time.Now())
 	now := w.layout.fingerprints(w.prints)
 	if !changed(w.prints, now) {
 		w.prints = now
@@ -106,8 +119,8 @@ type fingerprint struct {
 	racy bool
 }
 
-// fingerprints looks at everything that a snapshot depends on. last is the look before.
-func (l *layout) fingerprints(last []fingerprint) []fingerprint {
+// dependencies lists every path that a snapshot depends on.
+func (l *layout) dependencies() []string {
 	paths := []string{l.Trust.path}
 	for _, dir := range l.ManagedDirs {
 		paths = append(paths, filepath.Join(dir, managedDropins))
@@ -121,6 +134,12 @@ func (l *layout) fingerprints(last []fingerprint) []fingerprint {
 			paths = append(paths, p.path)
 		}
 	}
+	return paths
+}
+
+// fingerprints looks at everything that a snapshot depends on. last is the look before.
+func (l *layout) fingerprints(last []fingerprint) []fingerprint {
+	paths := l.dependencies()
 	out := make([]fingerprint, 0, len(paths))
 	for i, p := range paths {
 		f := fingerprint{path: p}
