@@ -29,7 +29,10 @@ func onceMeaning(f func() *meaning) func() *meaning { return sync.OnceValue(f) }
 
 // understand reads a command line that is to run at a place.
 func (f *family) understand(command string, background bool, at tool.Place) *meaning {
-	m := &meaning{script: f.scan(command, at)}
+	if at.Home == "" {
+		at.Home = f.deps.Home
+	}
+	m := &meaning{script: scan(command, at)}
 	if m.script.Class != shellscan.Simple {
 		m.destructive = m.script.Class == shellscan.Invalid
 	} else {
@@ -52,12 +55,8 @@ func (f *family) understand(command string, background bool, at tool.Place) *mea
 	return m
 }
 
-func (f *family) scan(command string, at tool.Place) *shellscan.Script {
-	home := at.Home
-	if home == "" {
-		home = f.deps.Home
-	}
-	o := shellscan.Options{Cwd: at.Cwd, Home: home}
+func scan(command string, at tool.Place) *shellscan.Script {
+	o := shellscan.Options{Cwd: at.Cwd, Home: at.Home}
 	if len(at.Roots) > 0 {
 		o.InRoots = func(path string) bool { return pathrule.InsideAny(at.Roots, path) }
 	}
@@ -68,7 +67,7 @@ func (f *family) scan(command string, at tool.Place) *shellscan.Script {
 // program outside of it reads by itself (a repository, a package list, a
 // configuration) may be anything.
 const exact = " cat tac head tail wc nl sort uniq cut tr rev fold fmt paste join comm column grep egrep fgrep rg find fd ls tree du stat file" +
-	" diff cmp basename dirname realpath readlink echo printf true false : sleep seq date pwd test [ [[ sed awk jq od xxd hexdump strings" +
+	" diff cmp basename dirname realpath readlink echo printf true false : sleep seq date pwd cd test [ [[ sed awk jq od xxd hexdump strings" +
 	" md5sum sha1sum sha256sum sha512sum cksum base64 whoami id uname hostname which type command nproc uptime arch tty exit "
 
 // printers do nothing but print, wherever their output goes.

@@ -73,7 +73,7 @@ func New(d Deps) []tool.Tool {
 	}
 	d.MaxTimeout = max(d.MaxTimeout, d.DefaultTimeout)
 	f := &family{deps: d}
-	return []tool.Tool{f.bashTool()}
+	return []tool.Tool{f.bashTool(), f.taskOutputTool(), f.taskStopTool()}
 }
 
 type family struct{ deps Deps }
