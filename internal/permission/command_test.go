@@ -118,7 +118,7 @@ func TestSandboxedCommands(t *testing.T) {
 func TestRepositoriesThatRunHelpers(t *testing.T) {
 	s := newScratch(t)
 	p := New(Config{Cwd: s.at.Cwd, Home: s.at.Home, Settings: rulesOf(s.at.Cwd, []string{"Bash(git log:*)"}, nil, nil),
-		RunsHelpers: func(dir string) (string, bool) { return "core.fsmonitor", strings.HasSuffix(dir, "/p") }})
+		RunsHelpers: func(dir string) (bool, string) { return strings.HasSuffix(dir, "/p"), "core.fsmonitor" }})
 	for line, want := range map[string]tool.Behavior{"git status": tool.Ask, "git log -1": tool.Ask, "ls": tool.Allow, "cd src && git status": tool.Allow} {
 		d := s.judge(t, p, line, "")
 		if d.Behavior != want {
@@ -157,6 +157,8 @@ func TestSuggestions(t *testing.T) {
 		{"sh -c 'make \"a b\"'", []string{`Bash(make "a b")`}},
 		{"find . -name '*.o' -delete", []string{`Bash(find . -name '\*.o' -delete)`}},
 		{"cd " + out, []string{"Read(/" + out + ")"}},
+		{"ls /", []string{"Bash(ls /)"}},
+		{`rm -rf "$1"; ls`, []string{`Bash(rm -rf "$1"; ls)`}},
 		{"cat " + out + "/y", []string{"Read(/" + out + "/y)"}},
 		{"echo x > 'src/a[1].txt'", []string{`Edit(/` + s.at.Cwd + `/src/a\[1\].txt)`}},
 	}

@@ -11,8 +11,8 @@ import (
 // and spelling of the flags must not matter to a deny or ask rule: "rm -rf" is
 // "rm --force --recursive". For all other programs flags are text.
 
-// flagNames maps the long flags of a program to their short spelling, or to
-// themselves where there is none.
+// flagNames maps the long flags of a program to their short spelling, or to ""
+// where there is none, and short flags to those that they stand for.
 type flagNames map[string]string
 
 func flagTable(program, sub string) flagNames {
@@ -37,7 +37,7 @@ func flagTable(program, sub string) flagNames {
 		case "clean":
 			return flagNames{"force": "f", "dry-run": "n", "interactive": "i", "quiet": "q"}
 		case "branch":
-			return flagNames{"delete": "d", "force": "f", "move": "m", "copy": "c"}
+			return flagNames{"delete": "d", "force": "f", "move": "m", "copy": "c", "D": "df", "M": "mf", "C": "cf"}
 		case "checkout", "switch":
 			return flagNames{"force": "f", "discard-changes": "f"}
 		case "commit":
@@ -136,11 +136,13 @@ func splitFlags(names flagNames, words []string) (flags, operands []string) {
 			add(names.canonical(name))
 		case len(w) > 1 && w[0] == '-':
 			for _, c := range w[1:] {
-				short := string(c)
-				if s := names[short]; s != "" {
-					short = s
+				if same := names[string(c)]; same != "" {
+					for _, s := range same {
+						add(string(s))
+					}
+				} else {
+					add(string(c))
 				}
-				add(short)
 			}
 		default:
 			operands = append(operands, w)

@@ -229,7 +229,7 @@ func (d *decider) judgeCommand(p *part) {
 		return
 	}
 	r := d.usable(d.e.allow.commandRule(p.family, c))
-	quiet := c.ReadOnly && !c.UnknownReads || p.runsListed() || d.quietWithout(c)
+	quiet := c.ReadOnly && !c.UnknownReads && !showsOthers(c) || p.runsListed() || d.quietWithout(c)
 	file := d.mode == ModeAcceptEdits && c.FileCommand && !uncommonAssigns(c) && onlyHarmlessWrappers(c)
 	if r != nil || quiet || file {
 		if exact := r != nil && r.command.exact; !exact {
@@ -243,7 +243,7 @@ func (d *decider) judgeCommand(p *part) {
 	case r != nil && !r.command.exact && c.UnknownWrites:
 		p.unanswered(p.what() + ": it cannot be told which files it changes, so only a rule for exactly this command can allow it")
 	case r != nil:
-		p.allow(r, r.command.exact && len(c.Redirs) == 0)
+		p.allow(r, r.command.exact && len(c.Redirs) == 0 && literal(c))
 	case quiet:
 		p.allowed(tool.LayerDefault, "read-only command")
 	case p.moves:
@@ -253,6 +253,23 @@ func (d *decider) judgeCommand(p *part) {
 	default:
 		p.unanswered(d.whyNot(p))
 	}
+}
+
+// literal tells that all words of a command are certain, so that its text says
+// what it works on.
+func literal(c *shellscan.Command) bool {
+	for i := range c.Argv {
+		if c.Argv[i].Known != shellscan.Literal {
+			return false
+		}
+	}
+	return true
+}
+
+// showsOthers tells that a command changes nothing but shows what other programs
+// of the machine are doing with which files and hosts.
+func showsOthers(c *shellscan.Command) bool {
+	return len(c.Run) > 0 && baseName(c.Run[0].Text) == "lsof"
 }
 
 // oddRedirect says why only a rule for exactly the line can allow a redirection.

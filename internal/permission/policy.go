@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sevengate/sevengate/internal/engine/pathrule"
+	"github.com/sevengate/sevengate/internal/engine/shellscan"
 	"github.com/sevengate/sevengate/internal/settings"
 	"github.com/sevengate/sevengate/tool"
 )
@@ -29,8 +30,9 @@ type Config struct {
 	// Classifier answers in auto mode. Nil means that auto mode asks.
 	Classifier Classifier
 	// RunsHelpers tells whether the configuration of the repository around a
-	// directory makes git run programs, and which. Nil means the engine's answer.
-	RunsHelpers func(dir string) (what string, yes bool)
+	// directory makes git run programs, and by which key. Nil means
+	// [shellscan.RepoRunsHelpers].
+	RunsHelpers func(dir string) (runs bool, key string)
 	// Store is where [Policy.Save] writes. Nil means that nothing can be saved.
 	Store RuleStore
 	// SettingsDirs are settings folders at unusual places, protected like the
@@ -74,7 +76,12 @@ type flags struct {
 }
 
 // New makes a policy.
-func New(cfg Config) *Policy { return &Policy{cfg: cfg} }
+func New(cfg Config) *Policy {
+	if cfg.RunsHelpers == nil {
+		cfg.RunsHelpers = shellscan.RepoRunsHelpers
+	}
+	return &Policy{cfg: cfg}
+}
 
 // rulesNow gives the compiled rules, compiling them when something changed.
 func (p *Policy) rulesNow() *edition {

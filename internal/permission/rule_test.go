@@ -194,6 +194,8 @@ func TestFlagSpellings(t *testing.T) {
 		{"git push --force:*", "git push origin", false},
 		{"git push -f:*", "git push --force-with-lease", false},
 		{"git reset --hard:*", "git reset HEAD~1 --hard", true},
+		{"git branch -D:*", "git branch --delete --force x", true},
+		{"git branch -D:*", "git branch -d x", false},
 		{"chmod -R:*", "chmod --recursive 777 .", true},
 	}
 	for _, c := range cases {

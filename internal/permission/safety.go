@@ -124,17 +124,9 @@ func (d *decider) helpers(c *shellscan.Command) string {
 	if !c.Git.DirKnown {
 		return "it cannot be told in which repository git would run"
 	}
-	look := d.p.cfg.RunsHelpers
 	for _, dir := range c.Git.Dirs {
-		var what string
-		var yes bool
-		if look != nil {
-			what, yes = look(dir)
-		} else {
-			what, yes = repoHelpers(dir)
-		}
-		if yes {
-			return "the configuration of the repository makes git run " + orElse(what, "programs")
+		if runs, key := d.p.cfg.RunsHelpers(dir); runs {
+			return "the configuration of the repository makes git run " + orElse(key, "programs")
 		}
 	}
 	return ""

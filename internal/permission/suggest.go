@@ -86,6 +86,7 @@ func (d *decider) suggest() []tool.Suggestion {
 		return nil
 	}
 	var out []tool.Suggestion
+	var of []*subject            // whom each of out answers
 	lines := map[*subject]bool{} // answered by a rule for the whole line
 	done := map[int]bool{}       // commands answered with all they work on
 	for i := range d.parts {
@@ -100,6 +101,11 @@ func (d *decider) suggest() []tool.Suggestion {
 		switch reach {
 		case reachLine:
 			lines[p.subject] = true
+			for j := len(out) - 1; j >= 0; j-- {
+				if of[j] == p.subject {
+					out, of = slices.Delete(out, j, j+1), slices.Delete(of, j, j+1)
+				}
+			}
 		case reachCommand:
 			done[i] = true
 		}
@@ -109,7 +115,7 @@ func (d *decider) suggest() []tool.Suggestion {
 		if _, err := ParseRule(s.Rule); err != nil || len(out) == tool.MaxSuggestions {
 			return nil
 		}
-		out = append(out, s)
+		out, of = append(out, s), append(of, p.subject)
 	}
 	return out
 }
@@ -173,6 +179,9 @@ func (d *decider) suggestPath(p *part) (rule, covers string) {
 		return "", "" // a rule must cover where the link leads, too: not what was shown
 	}
 	path := p.plain
+	if wide, _ := pathrule.Critical(path, pathrule.Scope{Cwd: d.at.Cwd, Home: d.at.Home}, false); wide && isDir(path) {
+		return "", "" // it would cover far more than was asked for
+	}
 	if p.Kind == PartRead && !p.tree && filepath.Dir(path) != "/" && !isDir(path) {
 		return fmt.Sprintf("%s(%s)", family, pathrule.Escape(path)), verb + " " + path
 	}
@@ -219,7 +228,7 @@ func (d *decider) suggestCommand(p *part) (rule, covers string, how reach) {
 // exactCommand offers the command itself where a prefix would cover too much.
 func (d *decider) exactCommand(p *part) (rule, covers string, how reach) {
 	text := strings.TrimSpace(p.command.Source)
-	if text == "" || strings.ContainsAny(text, "\n\r") || len(text) > maxSuggestedLine {
+	if text == "" || !literal(p.command) || strings.ContainsAny(text, "\n\r") || len(text) > maxSuggestedLine {
 		return exactLine(p.subject)
 	}
 	rule = fmt.Sprintf("%s(%s)", p.family, escapeStars(text))

@@ -1,3 +1,0 @@
-package permission
-
-func repoHelpers(dir string) (string, bool) { return "", false }
