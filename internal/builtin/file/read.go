@@ -73,7 +73,7 @@ func (f *family) readTool() tool.Tool {
 
 func (f *family) readPrompt(c tool.PromptContext) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Reads a file of this machine. Lines come with their numbers, as from cat -n. Without offset and limit the whole file is read, up to about %d tokens; a larger one gives its first part and says how to go on. Lines of more than %d characters are clipped. Images are shown, notebooks come with cells and outputs, PDF files as text and pages.", f.deps.MaxReadTokens, MaxLineChars)
+	fmt.Fprintf(&b, "Reads a file of this machine. Lines come with their numbers, as from cat -n. Without offset and limit the whole file is read, up to about %d tokens; a larger one gives its first part and says how to go on. Lines of more than %d characters are clipped. Images are shown, notebooks come with cells and outputs, PDF files as text and pictures of their pages; a PDF of more than %d pages needs pages, at most %d in one call.", f.deps.MaxReadTokens, MaxLineChars, MaxPagesUnasked, document.MaxPages)
 	b.WriteString("\n\nRead several files in one turn when they may all matter. ")
 	switch {
 	case c.Has("Glob"):

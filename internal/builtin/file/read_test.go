@@ -13,11 +13,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/sevengate/sevengate/tool"
+	"pgregory.net/rapid"
 )
 
 func TestReadNumbersLines(t *testing.T) {
@@ -128,16 +131,15 @@ func TestReadClipsLines(t *testing.T) {
 	}
 }
 
+var aaa = bytes.Repeat([]byte("a"), pageBuffer)
+
 type endless struct{ left int64 }
 
 func (e *endless) Read(p []byte) (int, error) {
 	if e.left <= 0 {
 		return 0, io.EOF
 	}
-	n := int(min(int64(len(p)), e.left))
-	for i := range p[:n] {
-		p[i] = 'a'
-	}
+	n := copy(p, aaa[:min(int64(len(aaa)), e.left)])
 	e.left -= int64(n)
 	return n, nil
 }
@@ -157,6 +159,33 @@ func TestPageOfAGigabyteLineIsSmall(t *testing.T) {
 		t.Errorf("lines %d, clipped %d", p.total, p.clipped)
 	}
 	has(t, p.lines[0], "it has 1073741824 characters")
+}
+
+// A page is what splitting the text would give, however the bytes arrive.
+func TestPageIsASlice(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		text := rapid.StringMatching(`([abé\t\r]{0,5}\n?){0,8}`).Draw(rt, "text")
+		first, limit := rapid.IntRange(1, 6).Draw(rt, "first"), rapid.IntRange(0, 6).Draw(rt, "limit")
+		var r io.Reader = strings.NewReader(text)
+		if rapid.Bool().Draw(rt, "slow") {
+			r = iotest.DataErrReader(iotest.OneByteReader(r))
+		}
+		p, err := readPage(r, window{first: first, limit: limit, maxTokens: 1000})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var all []string
+		if text != "" {
+			all = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		}
+		want := all[min(first-1, len(all)):]
+		if limit > 0 {
+			want = want[:min(limit, len(want))]
+		}
+		if p.total != len(all) || !slices.Equal(p.lines, slices.Clip(want)) || p.full || p.clipped > 0 {
+			rt.Fatalf("%q from %d, %d lines: %+v, want %q of %d", text, first, limit, p, want, len(all))
+		}
+	})
 }
 
 func TestReadStreamsLargeFiles(t *testing.T) {
