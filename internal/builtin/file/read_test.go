@@ -144,10 +144,10 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestPageOfAGigabyteLineIsSmall(t *testing.T) {
+func TestPageOfAHugeLineIsSmall(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	p, err := readPage(&endless{1 << 30}, window{first: 1, maxTokens: DefaultMaxReadTokens})
+	p, err := readPage(&endless{1 << 28}, window{first: 1, maxTokens: DefaultMaxReadTokens})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestPageOfAGigabyteLineIsSmall(t *testing.T) {
 	if p.total != 1 || p.clipped != 1 {
 		t.Errorf("lines %d, clipped %d", p.total, p.clipped)
 	}
-	has(t, p.lines[0], "it has 1073741824 characters")
+	has(t, p.lines[0], "it has 268435456 characters")
 }
 
 // A page is what splitting the text would give, however the bytes arrive.
