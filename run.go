@@ -61,7 +61,7 @@ func (r *Runtime) begin() (*agent.Agent, error) {
 	}
 	cfg := agent.Config{
 		Provider: provider, Model: r.spec.name, System: r.system(), MaxTokens: r.opts.MaxTokens, MaxTurns: r.opts.MaxTurns,
-		Gate: r.gate, Conversation: r.conv, Pool: r.pool, Hooks: r.hooks,
+		Gate: r.gate, Conversation: r.conv, Pool: r.pool, Disclose: r.disclose, Hooks: r.hooks,
 		Schedule: r.schedule, MaxConcurrent: r.max, Observe: r.opts.Observe,
 	}
 	if s := r.session; s != nil {
@@ -126,6 +126,7 @@ func (r *Runtime) Dispatch(ctx context.Context, use tool.Block) *Result {
 	q.Add(agent.NewJob(r.gate.Admit(r.conv, use)))
 	res := q.Wait()[0]
 	r.gate.MessageOf([]*gate.Result{res})
+	r.keepIfNamed([]*Result{res})
 	return res
 }
 
@@ -163,7 +164,9 @@ func (s *Stream) Finish() (answer tool.Message, results []*Result, ok bool) {
 	if len(results) == 0 {
 		return tool.Message{}, nil, false
 	}
-	return s.r.gate.MessageOf(results), results, true
+	answer = s.r.gate.MessageOf(results)
+	s.r.keepIfNamed(results)
+	return answer, results, true
 }
 
 // Explain says what would happen to a call, and why. Nothing is run; hooks are
@@ -205,9 +208,11 @@ func (r *Runtime) Close() error {
 	if r.hooks != nil {
 		r.hooks.Close()
 	}
+	errs = append(errs, r.closeShell())
 	if s != nil {
 		errs = append(errs, s.Close("closed"))
 	}
+	errs = append(errs, r.dropFolder())
 	return errors.Join(errs...)
 }
 

@@ -12,9 +12,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sevengate/sevengate/internal/agent"
 	"github.com/sevengate/sevengate/internal/builtin"
+	"github.com/sevengate/sevengate/internal/disclose"
+	"github.com/sevengate/sevengate/internal/engine/shellrun"
 	"github.com/sevengate/sevengate/internal/gate"
 	"github.com/sevengate/sevengate/internal/hook"
 	"github.com/sevengate/sevengate/internal/model"
@@ -39,6 +42,9 @@ type Runtime struct {
 	dir      string
 	home     string
 	state    string
+	folder   string // of the session, beside its transcript
+	keep     atomic.Bool
+	shell    lazyShell
 	watcher  *settings.Watcher
 	policy   *permission.Policy
 	hooks    *hook.Runner
@@ -46,6 +52,7 @@ type Runtime struct {
 	results  *result.Store
 	gate     *gate.Gate
 	conv     *gate.Conversation
+	disclose *disclose.Disclosure
 	store    *session.Store
 	schedule schedule.Policy
 	max      int
@@ -59,6 +66,14 @@ type Runtime struct {
 	agent    *agent.Agent
 	provider model.Provider
 	closed   bool
+}
+
+// lazyShell is made when the first command runs.
+type lazyShell struct {
+	mu     sync.Mutex
+	runner *shellrun.Runner
+	err    error
+	closed bool
 }
 
 // New makes a runtime. It reads settings, contacts nobody and runs nothing.
@@ -203,15 +218,22 @@ func (r *Runtime) assemble(ctx context.Context) error {
 		Store:        r.watcher,
 	})
 	transcript := filepath.Join(r.store.Dir(), r.id+".jsonl")
-	folder := filepath.Join(r.store.Dir(), r.id)
-	r.results = result.NewStore(filepath.Join(folder, "tool-results"), readerHint)
+	r.folder = filepath.Join(r.store.Dir(), r.id)
+	r.results = result.NewStore(filepath.Join(r.folder, "tool-results"), readerHint)
 	toolEnv := environment(r.env).forTools()
 	r.hooks = hook.New(hook.Config{
 		Groups: r.hookGroups(current), Policy: func() hook.Policy { return hook.PolicyFrom(current().Settings) },
 		Cwd: r.dir, ProjectDir: r.dir, SessionID: r.id, TranscriptPath: transcript, Home: r.home, Env: toolEnv,
-		SpillDir: filepath.Join(folder, "hook-output"), Log: r.opts.Log,
+		SpillDir: filepath.Join(r.folder, "hook-output"), Log: r.opts.Log,
 	})
-	r.registry, err = registry.New(slices.Concat(builtin.All(builtin.Deps{ReadDenied: r.policy.ReadDenied}), r.opts.Tools), r.features(), r.spec.name)
+	if r.disclose, err = r.disclosure(); err != nil {
+		return err
+	}
+	deps, err := r.deps()
+	if err != nil {
+		return err
+	}
+	r.registry, err = registry.New(slices.Concat(builtin.All(deps), r.opts.Tools), r.features(), r.spec.name)
 	if err != nil {
 		return err
 	}
@@ -248,7 +270,7 @@ func (r *Runtime) assemble(ctx context.Context) error {
 	r.gate = gate.New(gate.Config{
 		Pool: func() gate.Pool { return r.pool() }, Policy: r.policy, Hooks: r.hooks, Results: r.results, Prompter: r.opts.Prompter,
 		BypassAvailable: r.bypassAvailable(current()), Observe: r.opts.ObserveCalls, Log: r.opts.Log,
-		Journal: journal{r},
+		Journal: journal{r}, Unseen: r.disclose.Hint,
 	})
 	return nil
 }
@@ -411,7 +433,7 @@ func (r *Runtime) CurrentSettings(ctx context.Context) *Settings { return r.watc
 // had to be left out.
 func (r *Runtime) Tools() ([]tool.Tool, []schema.APITool, []registry.Problem) {
 	p := r.pool()
-	api, problems := p.API(nil)
+	api, problems := p.API()
 	return p.Tools(), api, problems
 }
 

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sevengate/sevengate/internal/disclose"
 	"github.com/sevengate/sevengate/internal/gate"
 	"github.com/sevengate/sevengate/internal/hook"
 	"github.com/sevengate/sevengate/internal/model"
@@ -45,7 +46,10 @@ type Config struct {
 	Gate         *gate.Gate
 	Conversation *gate.Conversation
 	Pool         func() *registry.Pool
-	Hooks        *hook.Runner // may be nil
+	// Disclose plans which tools a request shows; nil shows all.
+	Disclose *disclose.Disclosure
+	// Hooks may be nil.
+	Hooks *hook.Runner
 
 	Schedule      schedule.Policy
 	MaxConcurrent int
@@ -293,12 +297,22 @@ func (a *Agent) hookNotices(c hook.Common) {
 }
 
 // api gives the tools of the next request.
-func (a *Agent) api() []schema.APITool {
-	tools, problems := a.cfg.Pool().API(nil)
+func (a *Agent) api() ([]schema.APITool, error) {
+	pool := a.cfg.Pool()
+	tools, problems := pool.API()
 	for _, p := range problems {
 		a.notice(fmt.Sprintf("The tool %s is left out: %v", p.Tool, p.Err))
 	}
-	return tools
+	if a.cfg.Disclose == nil {
+		return tools, nil
+	}
+	plan := a.cfg.Disclose.Select(pool.Tools(), tools, a.messages)
+	if plan.Notice != "" { // it stays in the conversation, as a block of its own
+		if err := a.add(tool.UserText(plan.Notice)); err != nil {
+			return nil, err
+		}
+	}
+	return plan.Tools, nil
 }
 
 // ErrRefused says that the model refused to answer.

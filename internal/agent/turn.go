@@ -135,7 +135,11 @@ func (a *Agent) stream(ctx context.Context, queue *schedule.Queue[*gate.Result],
 	a.cfg.Observe(Event{Kind: EventRequest})
 	begin := time.Now()
 	defer func() { out.ModelTime += time.Since(begin) }()
-	request := model.Request{Model: a.cfg.Model, System: a.cfg.System, Messages: a.Messages(), Tools: a.api(), MaxTokens: a.cfg.MaxTokens}
+	tools, err := a.api()
+	if err != nil {
+		return message, false, err
+	}
+	request := model.Request{Model: a.cfg.Model, System: a.cfg.System, Messages: a.Messages(), Tools: tools, MaxTokens: a.cfg.MaxTokens}
 
 	var complete []tool.Block
 	var partial strings.Builder // text of a block that is not complete yet

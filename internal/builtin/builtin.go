@@ -6,24 +6,30 @@ import (
 	"slices"
 
 	"github.com/sevengate/sevengate/internal/builtin/ask"
+	"github.com/sevengate/sevengate/internal/builtin/file"
+	"github.com/sevengate/sevengate/internal/builtin/shell"
 	"github.com/sevengate/sevengate/internal/builtin/todo"
+	"github.com/sevengate/sevengate/internal/builtin/toolsearch"
 	"github.com/sevengate/sevengate/tool"
 )
 
 // Deps is what the families need from above. Every field may be left zero;
 // then the tools that need it refuse to work, and say so.
 type Deps struct {
-	// ReadDenied tells whether a rule keeps a path from being read, so that it
-	// does not appear in listings and search results.
-	ReadDenied func(path string) bool
-	// BeforeChange is told a file just before it is changed.
-	BeforeChange func(path string) error
+	File       file.Deps
+	Shell      shell.Deps
+	ToolSearch toolsearch.Options
 }
 
 // All lists the tools.
 func All(d Deps) []tool.Tool {
 	return slices.Concat(
-		[]tool.Tool{ask.New()},
-		[]tool.Tool{todo.New()},
+		file.New(d.File),   // Read, Write, Edit, NotebookEdit
+		shell.New(d.Shell), // Bash, TaskOutput, TaskStop
+		[]tool.Tool{
+			todo.New(), // TodoWrite
+			ask.New(),  // AskUserQuestion
+			toolsearch.New(d.ToolSearch),
+		},
 	)
 }

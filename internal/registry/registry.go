@@ -182,10 +182,9 @@ type Problem struct {
 	Err  error
 }
 
-// API gives the API form of the offered tools. deferred tells which are sent
-// without being shown yet; nil means none. A tool whose form cannot be made is
-// left out and reported.
-func (p *Pool) API(deferred func(*tool.Facts) bool) ([]schema.APITool, []Problem) {
+// API gives the API form of the offered tools. A tool whose form cannot be made
+// is left out and reported.
+func (p *Pool) API() ([]schema.APITool, []Problem) {
 	r := p.registry
 	ctx := tool.PromptContext{Tools: p.Names(), Model: r.model, OS: r.features.OS}
 	var out []schema.APITool
@@ -198,7 +197,7 @@ func (p *Pool) API(deferred func(*tool.Facts) bool) ([]schema.APITool, []Problem
 		if !ok {
 			raw, err := e.schema.JSON()
 			if err == nil {
-				api, err = schema.NewAPITool(f.Name, e.tool.Prompt(ctx), raw, f.Strict, deferred != nil && deferred(f))
+				api, err = schema.NewAPITool(f.Name, e.tool.Prompt(ctx), raw, f.Strict, false)
 			}
 			if err != nil {
 				problems = append(problems, Problem{f.Name, err})

@@ -79,7 +79,7 @@ func TestAPIBytesNeverChangeInASession(t *testing.T) {
 		t.Fatal(err)
 	}
 	body := func() []byte {
-		api, problems := r.Pool(Select{}).API(nil)
+		api, problems := r.Pool(Select{}).API()
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
@@ -108,7 +108,7 @@ func TestAToolWithoutAUsableSchemaIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, problems := r.Pool(Select{}).API(nil)
+	api, problems := r.Pool(Select{}).API()
 	if len(api) != 1 || api[0].Name != "Good" || len(problems) != 1 || problems[0].Tool != "Bad" {
 		t.Errorf("got %v, %v", api, problems)
 	}
