@@ -68,7 +68,7 @@ func (f *fileSearch) searchWindow(from, limit int) (next int, err error) {
 		if len(spans) == batch {
 			// Going on from a line's start finds the same further matches if no match covers that place.
 			i := batch - 1
-			for i > 0 && lineStart(text, at+spans[i][0]) < at+spans[i-1][1] {
+			for i > 0 && !lineBetween(text, at+spans[i-1][1], at+spans[i][0]) {
 				i--
 			}
 			switch {
@@ -106,6 +106,11 @@ func (f *fileSearch) searchWindow(from, limit int) (next int, err error) {
 	}
 }
 
+// lineBetween reports whether a line starts at a place from lo to hi.
+func lineBetween(text []byte, lo, hi int) bool {
+	return bytes.IndexByte(text[max(lo-1, 0):hi], '\n') >= 0
+}
+
 func lineStart(text []byte, at int) int { return bytes.LastIndexByte(text[:at], '\n') + 1 }
 
 func lineEnd(text []byte, at int) int {
@@ -121,13 +126,17 @@ func (f *fileSearch) matchRange(start, end int) error {
 		return f.match(start, end)
 	}
 	f.matches++
-	first := lineStart(f.buf[:f.n], start)
-	last := max(end-1, start) // a match that ends with a line feed does not touch the next line
-	stop := lineEnd(f.buf[:f.n], min(last, f.n))
-	// Lines that an earlier match touched count once.
-	at := max(int64(first), f.touched-f.base)
 	text := f.buf[:f.n]
-	for p := int(at); p < stop; p = lineEnd(text, p) {
+	// Lines that an earlier match touched count once, and are not gone through again: they may be long.
+	first := int(max(f.touched-f.base, 0))
+	if start > first {
+		first += lineStart(text[first:], start-first)
+	}
+	stop := first
+	if last := max(end-1, start); last >= first { // a match that ends with a line feed does not touch the next line
+		stop = lineEnd(text, last)
+	}
+	for p := first; p < stop; p = lineEnd(text, p) {
 		f.lines++
 	}
 	f.touched = max(f.touched, f.base+int64(stop))
