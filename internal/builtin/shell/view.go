@@ -30,6 +30,7 @@ func bashView() tool.View[BashInput, BashOutput] {
 			}
 			return err.Error()
 		},
+		Preview: preview,
 		Grouped: func(in []BashInput) string { return fmt.Sprintf("%d commands", len(in)) },
 	}
 }
