@@ -309,6 +309,11 @@ func (d *decider) ownCheck(ctx context.Context) (tool.Verdict, bool) {
 		d.step(tool.LayerTool, tool.Deny, reason.Message)
 		return d.deny(reason), true
 	case tool.Ask:
+		if d.mode == ModeBypass && !d.call.RequiresUserInteraction() {
+			d.own = tool.Verdict{UpdatedInput: d.own.UpdatedInput}
+			d.step(tool.LayerTool, "", "the tool would ask, and bypassPermissions answers for it: "+orElse(reason.Message, "it says no more"))
+			return tool.Verdict{}, false
+		}
 		if reason.Message == "" {
 			reason.Message = d.call.Name() + " wants a person to decide"
 		}

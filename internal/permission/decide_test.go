@@ -106,6 +106,12 @@ func TestDecide(t *testing.T) {
 	mcp := plainTool("mcp__my_server__get_x", func(d *tool.Def[anyInput, string]) {
 		d.Origin = &tool.Origin{Server: "my.server", Tool: "get x"}
 	})
+	asks := plainTool("Asks", func(d *tool.Def[anyInput, string]) {
+		d.CheckPermissions = func(context.Context, anyInput, *tool.Env) tool.Verdict { return tool.AskCall("better ask") }
+	})
+	refuses := plainTool("Refuses", func(d *tool.Def[anyInput, string]) {
+		d.CheckPermissions = func(context.Context, anyInput, *tool.Env) tool.Verdict { return tool.DenyCall("never") }
+	})
 	broken := anyTool("Odd", func(anyInput) []tool.Subject { panic("no") }, nil)
 	type list = []string
 	path := func(p string) anyInput { return anyInput{Path: p} }
@@ -173,6 +179,9 @@ func TestDecide(t *testing.T) {
 		{name: "globs deny", tool: mcp, allow: list{"mcp__my_server"}, deny: list{"mcp__*"}, want: tool.Deny, layer: tool.LayerDenyRule},
 		{name: "everything denied", tool: state, deny: list{"*"}, want: tool.Deny, layer: tool.LayerDenyRule},
 		{name: "own check allows", tool: state, want: tool.Allow, layer: tool.LayerTool},
+		{name: "own check asks", tool: asks, allow: list{"Asks"}, mode: ModeAcceptEdits, want: tool.Ask, layer: tool.LayerTool},
+		{name: "bypass answers for the tool", tool: asks, mode: ModeBypass, want: tool.Allow, layer: tool.LayerMode},
+		{name: "own check refuses", tool: refuses, allow: list{"Refuses"}, mode: ModeBypass, want: tool.Deny, layer: tool.LayerTool},
 		{name: "questions to a person", tool: ask, allow: list{"AskUserQuestion"}, mode: ModeBypass, want: tool.Ask, layer: tool.LayerTool},
 		{name: "questions in dontAsk", tool: ask, allow: list{"AskUserQuestion"}, mode: ModeDontAsk, want: tool.Deny, layer: tool.LayerTool},
 		{name: "subjects that panic", tool: broken, allow: list{"Odd"}, mode: ModeBypass, want: tool.Ask, layer: tool.LayerAskRule},

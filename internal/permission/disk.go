@@ -146,3 +146,32 @@ func (d *decider) inTree(p *part, sets ...*ruleSet) (hit *compiledRule, doubt st
 	}
 	return hit, doubt
 }
+
+// protectedBelow looks below a folder for a protected name. all tells that
+// everything was looked at.
+func protectedBelow(dir string) (found string, all bool) {
+	left := maxTreeEntries
+	all = true
+	var walk func(dir string)
+	walk = func(dir string) {
+		err := eachEntry(dir, func(e os.DirEntry) bool {
+			if left--; left < 0 {
+				all = false
+				return false
+			}
+			path := filepath.Join(dir, e.Name())
+			// The name alone counts: above dir it may be protected already.
+			if yes, _ := pathrule.Protected(string(filepath.Separator) + e.Name()); yes {
+				found = path
+				return false
+			}
+			if e.IsDir() {
+				walk(path)
+			}
+			return found == "" && all
+		})
+		all = all && err == nil
+	}
+	walk(dir)
+	return found, all
+}

@@ -295,10 +295,10 @@ func (d *decider) quietWithout(c *shellscan.Command) bool {
 			writes++
 		}
 	}
-	if writes == 0 || c.Source == "" || len(c.Argv) == 0 || c.UnknownReads || len(c.Removes) > 0 {
+	if writes == 0 || c.Source == "" || len(c.Argv) == 0 || c.UnknownReads || c.RunsUnknown || len(c.Removes) > 0 || !c.DirKnown {
 		return false
 	}
-	bare := shellscan.Scan(c.Source, shellscan.Options{Cwd: d.at.Cwd, Home: d.at.Home, InRoots: d.insideText})
+	bare := shellscan.Scan(c.Source, shellscan.Options{Cwd: c.Dir, Home: d.at.Home, InRoots: d.insideText})
 	if bare.Class != shellscan.Simple || len(bare.Commands) == 0 {
 		return false
 	}

@@ -112,10 +112,12 @@ func (p *Policy) number() int {
 func (p *Policy) compile(snap *settings.Snapshot) *edition {
 	e := &edition{snapshot: snap, number: p.edition, flags: readFlags(snap)}
 	var texts []ruleText
+	var held []Warning
 	add := func(list []settings.Entry, b tool.Behavior) {
 		for i := range list {
 			en := &list[i]
 			if b == tool.Allow && !en.InForce() {
+				held = append(held, Warning{en.Source, en.File, en.Line, en.Text, "not in force: " + en.Held})
 				continue
 			}
 			texts = append(texts, ruleText{en.Text, b, en.Source, en.File, en.Line, en.Dir})
@@ -147,6 +149,7 @@ func (p *Policy) compile(snap *settings.Snapshot) *edition {
 		}
 	}
 	e.rules = compileRules(texts, place{p.cfg.Cwd, p.cfg.Home})
+	e.warnings = append(e.warnings, held...)
 	return e
 }
 

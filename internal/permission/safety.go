@@ -37,6 +37,9 @@ func (d *decider) danger(p *part) (why string, refused bool) {
 	case PartCommand:
 		return d.commandDanger(p)
 	case PartRead:
+		if why := d.copyDanger(p); why != "" {
+			return why, false
+		}
 		return d.outsideBlock(p, d.e.flags.blockReads, "reads", "blockReadsOutsideWorkingDirectories")
 	case PartWrite, PartRemove:
 		if why := d.writeDanger(p); why != "" {
@@ -84,6 +87,28 @@ func (d *decider) writeDanger(p *part) string {
 					return why + "; its removal always needs a person"
 				}
 			}
+		}
+	}
+	return ""
+}
+
+// copyDanger tells that a tree that a file command copies or moves holds
+// protected names, which would come to lie somewhere else.
+func (d *decider) copyDanger(p *part) string {
+	if !p.tree || p.owner < 0 || p.problem != "" {
+		return ""
+	}
+	c := d.parts[p.owner].command
+	if c == nil || !c.FileCommand || len(c.Writes) == 0 {
+		return ""
+	}
+	for _, r := range p.paths {
+		found, all := protectedBelow(r.Real)
+		if found != "" {
+			return "it holds " + d.show(found) + ", which is protected; to copy or move it always needs a person"
+		}
+		if !all && d.mode != ModeBypass {
+			return fmt.Sprintf("it holds more than %d files, too many to look for protected ones", maxTreeEntries)
 		}
 	}
 	return ""

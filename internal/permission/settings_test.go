@@ -47,6 +47,9 @@ func TestTrust(t *testing.T) {
 	if d := s.decide(t, p, editTool("Edit"), anyInput{Path: "src/x.go"}, nil); d.Behavior != tool.Allow || d.Reason.Source != string(settings.UserSettings) {
 		t.Errorf("the user's own rule does not count: %s %+v", d.Behavior, d.Reason)
 	}
+	if w := p.Warnings(); len(w) == 0 || !strings.Contains(w[0].String(), "not in force") || w[0].Rule != "Edit(a.txt)" {
+		t.Errorf("nothing says why the project's rule does not count: %v", w)
+	}
 }
 
 func TestBrokenSettings(t *testing.T) {
@@ -101,6 +104,20 @@ func TestLocks(t *testing.T) {
 		p := s.with(s.load(t, map[string]string{"home/.claude/settings.json": `{"permissions":{` + c.permissions + `}}`}))
 		if d := s.decide(t, p, c.tool, anyInput{Path: c.path}, mode(c.mode)); d.Behavior != c.want {
 			t.Errorf("%s: got %s, want %s: %s", c.name, d.Behavior, c.want, d.Reason.Message)
+		}
+	}
+}
+
+func TestBlockedReadsOfCommands(t *testing.T) {
+	s := newScratch(t)
+	get := rulesOf(s.at.Cwd, []string{"Bash(npm test)", "Bash"}, nil, nil)
+	get().Settings.Permissions.BlockReadsOutsideWorkingDirectories = true
+	p := New(Config{Settings: get, Cwd: s.at.Cwd, Home: s.at.Home})
+	for line, want := range map[string]tool.Behavior{
+		"cat a.txt": tool.Allow, "mkdir d": tool.Allow, "cat ../out/y": tool.Ask, "npm test": tool.Ask, `cat "$F"`: tool.Ask, "ls | xargs cat": tool.Ask,
+	} {
+		if d := s.judge(t, p, line, ModeBypass); d.Behavior != want {
+			t.Errorf("%s: got %s, want %s: %s", line, d.Behavior, want, d.Reason.Message)
 		}
 	}
 }

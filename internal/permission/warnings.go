@@ -9,7 +9,7 @@ import (
 )
 
 // Warnings lists what is odd about the rules now in force: those that were
-// skipped, can never match, are never consulted, or name an unknown tool, and
+// skipped or wait for trust, can never match, are never consulted, or name an unknown tool, and
 // allow rules that a deny or ask rule makes void. It is not for every call.
 func (p *Policy) Warnings() []Warning {
 	e := p.rulesNow()
