@@ -59,7 +59,11 @@ func (w *walker) entry(t *dirTask, e fs.DirEntry, s *Stats) *dirTask {
 			return nil
 		}
 	}
-	if w.opts.Skip != nil && w.opts.Skip(filepath.FromSlash(path), dir) {
+	real := ""
+	if t.real != "" {
+		real = filepath.Join(t.real, name)
+	}
+	if w.opts.Skip != nil && (w.opts.Skip(filepath.FromSlash(path), dir) || real != "" && w.opts.Skip(real, dir)) {
 		s.Skipped++
 		return nil
 	}
@@ -71,7 +75,7 @@ func (w *walker) entry(t *dirTask, e fs.DirEntry, s *Stats) *dirTask {
 			return nil
 		case LinksFollow:
 			var ok bool
-			if typ, ok = w.follow(path, s); !ok {
+			if typ, real, ok = w.follow(path, s); !ok {
 				return nil
 			}
 			dir, link = typ.IsDir(), true
@@ -79,7 +83,7 @@ func (w *walker) entry(t *dirTask, e fs.DirEntry, s *Stats) *dirTask {
 	}
 	rel := path[w.relOff:]
 	if dir {
-		return w.directory(t, path, rel, link, s)
+		return w.directory(t, path, rel, real, link, s)
 	}
 	if typ != 0 && typ != fs.ModeSymlink {
 		s.Special++
@@ -97,24 +101,23 @@ func (w *walker) entry(t *dirTask, e fs.DirEntry, s *Stats) *dirTask {
 	return nil
 }
 
-// follow returns the type of what a link leads to, asking Skip about that place too.
-func (w *walker) follow(path string, s *Stats) (fs.FileMode, bool) {
+// follow returns the type and, if there is a Skip, the place of what a link leads to, having asked Skip about it.
+func (w *walker) follow(path string, s *Stats) (typ fs.FileMode, real string, ok bool) {
 	info, err := os.Stat(filepath.FromSlash(path))
 	if err != nil {
 		s.fail(fmt.Errorf("follow link: %w", err))
-		return 0, false
+		return 0, "", false
 	}
 	if w.opts.Skip != nil {
-		real, err := filepath.EvalSymlinks(filepath.FromSlash(path))
-		if err != nil {
+		if real, err = filepath.EvalSymlinks(filepath.FromSlash(path)); err != nil {
 			s.fail(fmt.Errorf("follow link: %w", err))
-			return 0, false
+			return 0, "", false
 		}
 		// Whoever denies a folder denies what lies in it, so the folders above the target are asked for as well.
 		for p, d := real, info.IsDir(); ; d = true {
 			if w.opts.Skip(p, d) {
 				s.Skipped++
-				return 0, false
+				return 0, "", false
 			}
 			up := filepath.Dir(p)
 			if up == p {
@@ -123,10 +126,10 @@ func (w *walker) follow(path string, s *Stats) (fs.FileMode, bool) {
 			p = up
 		}
 	}
-	return info.Mode().Type(), true
+	return info.Mode().Type(), real, true
 }
 
-func (w *walker) directory(t *dirTask, path, rel string, link bool, s *Stats) *dirTask {
+func (w *walker) directory(t *dirTask, path, rel, real string, link bool, s *Stats) *dirTask {
 	enter, visit := w.filter.dir(rel, path[len(path)-len(filepath.Base(path)):])
 	if w.opts.Dirs && visit {
 		err := w.visit(Entry{Path: filepath.FromSlash(path), Rel: rel, Type: fs.ModeDir, Link: link})
@@ -149,5 +152,5 @@ func (w *walker) directory(t *dirTask, path, rel string, link bool, s *Stats) *d
 		s.Links++
 		return nil
 	}
-	return &dirTask{path: path, level: t.level, depth: t.depth + 1, link: link}
+	return &dirTask{path: path, level: t.level, depth: t.depth + 1, link: link, real: real}
 }

@@ -174,6 +174,7 @@ type dirTask struct {
 	level *level // ignore rules in force for its entries; of the parent until opened
 	depth int
 	link  bool
+	real  string   // where path leads, if a link was followed to it and Skip must be asked for that place too
 	open  *os.File // set once partly read
 }
 
@@ -238,6 +239,11 @@ func (w *walker) visitRootFile(info fs.FileInfo) error {
 
 func (w *walker) walkTree() error {
 	start := &dirTask{path: w.root}
+	if w.opts.Skip != nil {
+		if real, err := filepath.EvalSymlinks(filepath.FromSlash(w.root)); err == nil && filepath.ToSlash(real) != w.root {
+			start.real = real
+		}
+	}
 	if !w.opts.NoIgnore {
 		w.rules = newRules(w.opts)
 		start.level = w.rules.above(w.root)
