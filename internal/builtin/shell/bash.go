@@ -15,9 +15,9 @@ import (
 
 // BashInput is one command.
 type BashInput struct {
-	Command     string `json:"command" jsonschema:"the command line"`
-	Timeout     int64  `json:"timeout,omitempty" jsonschema:"milliseconds after which the command no longer runs in the foreground"`
-	Description string `json:"description,omitempty" jsonschema:"what the command does, in 5 to 10 words"`
+	Command     string  `json:"command" jsonschema:"the command line"`
+	Timeout     float64 `json:"timeout,omitempty" jsonschema:"milliseconds after which the command no longer runs in the foreground"`
+	Description string  `json:"description,omitempty" jsonschema:"what the command does, in 5 to 10 words"`
 	// RunInBackground returns at once and lets the command go on.
 	RunInBackground bool `json:"run_in_background,omitempty" jsonschema:"do not wait for the command"`
 	// DangerouslyDisableSandbox has no effect where there is no sandbox.
@@ -137,7 +137,7 @@ func (f *family) validate(_ context.Context, in BashInput, _ *tool.Env) error {
 	case len(in.Command) > shellrun.MaxCommandBytes:
 		return fmt.Errorf("command has %d bytes; at most %d are accepted: write the data to a file first", len(in.Command), shellrun.MaxCommandBytes)
 	case in.Timeout < 0:
-		return fmt.Errorf("timeout is %d; it must be a number of milliseconds from 1 to %d", in.Timeout, f.deps.MaxTimeout.Milliseconds())
+		return fmt.Errorf("timeout is %g; it must be a number of milliseconds from 1 to %d", in.Timeout, f.deps.MaxTimeout.Milliseconds())
 	case in.RunInBackground && f.deps.NoBackground:
 		return errors.New("run_in_background is switched off in this session; run the command in the foreground, with a timeout that is long enough")
 	}

@@ -38,7 +38,7 @@ func (f *family) understand(command string, background bool, at tool.Place) *mea
 	} else {
 		m.readOnly, _ = m.script.ReadOnly()
 		if !background && !m.script.ChangesDir {
-			m.effects = effectsOf(m.script)
+			m.effects = effectsOf(m.script, at.Cwd)
 		}
 	}
 	m.concurrent = m.readOnly && m.effects.Known()
@@ -84,7 +84,7 @@ func program(c *shellscan.Command) string {
 
 // effectsOf joins what the commands of a script read and write. A read that is not
 // known is a read of everything, which conflicts with every write and no read.
-func effectsOf(script *shellscan.Script) tool.Effects {
+func effectsOf(script *shellscan.Script, cwd string) tool.Effects {
 	all := tool.Nothing()
 	for i := range script.Commands {
 		c := &script.Commands[i]
@@ -102,7 +102,7 @@ func effectsOf(script *shellscan.Script) tool.Effects {
 		}
 		read, ok := paths(c.Reads)
 		if !ok || c.UnknownReads || c.Git != nil || (len(c.Run) > 0 && !c.FileCommand && !c.RunsListed && !listed(exact, name)) {
-			read = []string{everything(c.Dir)}
+			read = []string{everything(cwd)}
 		}
 		all = all.And(tool.Reads(read...)).And(tool.Writes(written...))
 	}

@@ -20,7 +20,7 @@ func (f *family) succeeded(res shellrun.Result, meaning shellrun.Meaning, m *mea
 		ExitCode: res.ExitCode, DurationMs: res.Duration.Milliseconds(), Lines: res.Lines,
 		ReturnCodeInterpretation: meaning.Text, NoOutputExpected: silent(m),
 	}
-	keep := res.OutputOpen || res.LeftBehind
+	keep := res.OutputOpen
 	img, ok, err := shellrun.ImageFile(res.OutputFile)
 	switch {
 	case err == nil && ok && len(img.Base64) <= MaxImageBytes:
@@ -70,7 +70,7 @@ func failureView(res shellrun.Result) string {
 	switch {
 	case view.Truncated:
 		text += fmt.Sprintf("\nAll of the output (%s) is in %s", human(view.Size), res.OutputFile)
-	case !res.OutputOpen && !res.LeftBehind:
+	case !res.OutputOpen:
 		_ = os.Remove(res.OutputFile)
 	}
 	return text

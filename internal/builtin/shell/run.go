@@ -84,8 +84,7 @@ func (f *family) bash(ctx context.Context, in BashInput, env *tool.Env) (tool.Re
 			summary: "not run",
 		}
 	}
-	words := lastWords(m.script)
-	meaning := shellrun.Interpret(words, res.ExitCode)
+	meaning := shellrun.Interpret(lastWords(m.script, res.ExitCode), res.ExitCode)
 	if res.Killed != "" || !meaning.OK {
 		return none, f.failed(res, meaning, limit, f.settleDir(res, m, env, true), env)
 	}
@@ -104,18 +103,23 @@ func (f *family) timeout(in BashInput) time.Duration {
 	if in.Timeout <= 0 {
 		return f.deps.DefaultTimeout
 	}
-	return time.Duration(min(in.Timeout, f.deps.MaxTimeout.Milliseconds())) * time.Millisecond
+	return milliseconds(in.Timeout, f.deps.MaxTimeout)
+}
+
+// milliseconds is a time that a call names, at least a millisecond and at most a limit.
+func milliseconds(ms float64, limit time.Duration) time.Duration {
+	return max(time.Duration(min(ms, float64(limit.Milliseconds()))*float64(time.Millisecond)), time.Millisecond)
 }
 
 // backgroundLimit is how long a command may take in the background; 0 is forever.
-func (f *family) backgroundLimit(asked int64, env *tool.Env) time.Duration {
+func (f *family) backgroundLimit(asked float64, env *tool.Env) time.Duration {
 	switch {
 	case !env.NonInteractive:
 		return 0
 	case asked <= 0:
 		return BackgroundTimeout
 	}
-	return time.Duration(min(asked, MaxBackgroundTimeout.Milliseconds())) * time.Millisecond
+	return milliseconds(asked, MaxBackgroundTimeout)
 }
 
 // mayMoveToBackground tells whether a command that takes too long may go on: not
@@ -217,7 +221,7 @@ func within(dir string, env *tool.Env) (string, bool) {
 
 // lastWords are the words of the command whose exit code the script's is, as far
 // as that is certain.
-func lastWords(script *shellscan.Script) []string {
+func lastWords(script *shellscan.Script, code int) []string {
 	if script.Class != shellscan.Simple {
 		return nil
 	}
@@ -228,6 +232,10 @@ func lastWords(script *shellscan.Script) []string {
 		}
 		if c.Nesting&(shellscan.InBackground|shellscan.InLoop) != 0 {
 			return nil
+		}
+		// Behind && or ||, what only prints is not what failed.
+		if c.Nesting&shellscan.InCondition != 0 && code != 0 && listed(" echo printf true : ", program(c)) {
+			continue
 		}
 		var words []string
 		for _, w := range c.Run {

@@ -29,9 +29,9 @@ const (
 
 // TaskOutputInput asks for the output of a task.
 type TaskOutputInput struct {
-	TaskID  string `json:"task_id" jsonschema:"the id that Bash gave"`
-	Block   *bool  `json:"block,omitempty" jsonschema:"wait for the end of the task; true unless given"`
-	Timeout int64  `json:"timeout,omitempty" jsonschema:"milliseconds to wait at most"`
+	TaskID  string  `json:"task_id" jsonschema:"the id that Bash gave"`
+	Block   *bool   `json:"block,omitempty" jsonschema:"wait for the end of the task; true unless given"`
+	Timeout float64 `json:"timeout,omitempty" jsonschema:"milliseconds to wait at most"`
 }
 
 // TaskOutput is the state of a task and the output that was not given before.
@@ -79,7 +79,7 @@ func (f *family) taskOutputTool() tool.Tool {
 		CheckPermissions: tool.AlwaysAllow[TaskOutputInput],
 		Validate: func(_ context.Context, in TaskOutputInput, _ *tool.Env) error {
 			if in.Timeout < 0 {
-				return fmt.Errorf("timeout is %d; it must be a number of milliseconds from 0 to %d", in.Timeout, MaxWait.Milliseconds())
+				return fmt.Errorf("timeout is %g; it must be a number of milliseconds from 0 to %d", in.Timeout, MaxWait.Milliseconds())
 			}
 			return nil
 		},
@@ -109,7 +109,7 @@ func (f *family) taskOutput(ctx context.Context, in TaskOutputInput, env *tool.E
 	if in.Block == nil || *in.Block {
 		wait := DefaultWait
 		if in.Timeout > 0 {
-			wait = time.Duration(min(in.Timeout, MaxWait.Milliseconds())) * time.Millisecond
+			wait = milliseconds(in.Timeout, MaxWait)
 		}
 		out.RetrievalStatus = "timeout"
 		if err := waitFor(ctx, p, wait, env); err != nil {
@@ -161,7 +161,7 @@ func taskState(p *shellrun.Process) Task {
 		return t
 	}
 	t.DurationMs, t.ExitCode = res.Duration.Milliseconds(), &res.ExitCode
-	meaning := shellrun.Interpret(lastWords(scan(p.Command(), tool.Place{})), res.ExitCode)
+	meaning := shellrun.Interpret(lastWords(scan(p.Command(), tool.Place{}), res.ExitCode), res.ExitCode)
 	t.Meaning = meaning.Text
 	switch {
 	case res.Killed != "":

@@ -111,7 +111,7 @@ func TestBackgroundKeepsTheDirectory(t *testing.T) {
 func TestBackgroundLimits(t *testing.T) {
 	f := &family{}
 	for _, c := range []struct {
-		asked   int64
+		asked   float64
 		nobody  bool
 		allowed time.Duration
 	}{
