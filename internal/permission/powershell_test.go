@@ -60,3 +60,24 @@ func TestPowerShell(t *testing.T) {
 		}
 	}
 }
+
+func FuzzPowerShell(f *testing.F) {
+	for _, s := range []string{"gci | sort", "rm 'a b'; ls", "\"$x\"", "a && b || c", "& x", "{a}", "Set-Content a:b c", "`", "a\x00b"} {
+		f.Add(s)
+	}
+	s := newScratch(f)
+	p := s.policy([]string{"PowerShell(npm *)"}, nil, []string{"PowerShell(Remove-Item *)"})
+	shell := shellTool("PowerShell", nil)
+	f.Fuzz(func(t *testing.T, line string) {
+		commands, why := psSplit(line)
+		for _, c := range commands {
+			if len(c.words) == 0 || c.words[0] == "" && why == "" && c.readOnly {
+				t.Fatalf("%q: an empty command: %+v", line, c)
+			}
+		}
+		d := p.Decide(context.Background(), Request{Call: bind(t, shell, s.at, shellInput{Command: line})})
+		if why != "" && d.Behavior == tool.Allow {
+			t.Fatalf("%q is not understood (%s) and was allowed", line, why)
+		}
+	})
+}
