@@ -20,6 +20,9 @@ func (s *scanner) call(stmt *syntax.Stmt, call *syntax.CallExpr, st state) flow 
 			c.Assigns = append(c.Assigns, s.assign(a, st))
 		}
 		c.Argv = s.words(call.Args, st)
+		if len(call.Args) > 0 && reserved[call.Args[0].Lit()] {
+			s.complex("a reserved word stands where a program should")
+		}
 	}
 	c.Redirs = s.redirs(stmt.Redirs, st)
 	if call == nil {
@@ -29,6 +32,12 @@ func (s *scanner) call(stmt *syntax.Stmt, call *syntax.CallExpr, st state) flow 
 	c.Inner = len(s.cmds) - at - 1
 	s.cmds[at] = c
 	return f
+}
+
+// reserved are the words that bash does not take as the name of a program.
+var reserved = map[string]bool{
+	"if": true, "then": true, "elif": true, "else": true, "fi": true, "time": true, "for": true, "in": true, "until": true, "while": true, "do": true, "done": true,
+	"case": true, "esac": true, "coproc": true, "select": true, "function": true, "{": true, "}": true, "[[": true, "]]": true, "!": true,
 }
 
 // decl lists export, declare and their like.

@@ -20,10 +20,8 @@ loop:
 	for ; i < len(words); i++ {
 		w := words[i]
 		if w.Known != Literal {
-			if w.mayBeOption() || true {
-				beyond("the word " + show(w) + " of git is not certain")
-				c.UnknownReads = true
-			}
+			beyond("the word " + show(w) + " of git is not certain")
+			c.UnknownReads = true
 			break
 		}
 		t := w.Text
@@ -48,8 +46,9 @@ loop:
 				beyond("git -c " + show(words[i]) + " may make git run a program")
 			}
 		case t == "--version" || t == "-v" || t == "--html-path" || t == "--man-path" || t == "--info-path" || t == "--exec-path":
-			c.ReadOnly = c.WhyNot == "" && len(words) == 1
-			c.deny("git " + t + " is not known to change nothing with these words")
+			if c.ReadOnly = c.WhyNot == "" && len(words) == 1; !c.ReadOnly {
+				c.deny("git " + t + " is not known to change nothing with these words")
+			}
 			return
 		case t == "--git-dir" || t == "--work-tree" || t == "--namespace" || t == "--config-env" || t == "--super-prefix" || t == "--attr-source":
 			i++
@@ -293,5 +292,5 @@ func harmlessSetting(key string) bool {
 			return true
 		}
 	}
-	return harmlessConfig(lit(key))
+	return key != "core.pager" && key != "core.fsmonitor" && harmlessConfig(lit(key))
 }

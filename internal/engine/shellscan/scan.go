@@ -171,16 +171,21 @@ func (s *scanner) script(src string, st state) (flow, string) {
 	if why := quirks(src); why != "" {
 		s.complex(why)
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(src), "")
-	if err != nil {
-		return same(nil), "it does not parse as bash: " + parseMessage(err)
-	}
+	var stmts []*syntax.Stmt
+	err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Stmts(strings.NewReader(src), func(stmt *syntax.Stmt) bool {
+		stmts = append(stmts, stmt)
+		return true
+	})
 	old := s.src
 	s.src = src
 	s.depth++
-	f := s.list(file.Stmts, st)
+	f := s.list(stmts, st)
 	s.depth--
 	s.src = old
+	if err != nil {
+		// Bash runs the lines in front of the error before it finds it.
+		return same(nil), "it does not parse as bash: " + parseMessage(err)
+	}
 	return f, ""
 }
 
@@ -205,6 +210,9 @@ func (s *scanner) inner(src string, st state) flow {
 // quirks finds spellings that this parser and bash may read differently.
 func quirks(src string) string {
 	for i := 0; i+1 < len(src); i++ {
+		if src[i] == '}' && (src[i+1] == '<' || src[i+1] == '>') && variableRedirect(src[:i]) {
+			return "a redirection sets a variable"
+		}
 		if src[i] != '\\' {
 			continue
 		}
@@ -217,6 +225,16 @@ func quirks(src string) string {
 		i++
 	}
 	return ""
+}
+
+// variableRedirect tells that text ends as {name, which makes {name}> a
+// redirection that bash and other readers split differently.
+func variableRedirect(text string) bool {
+	k := len(text)
+	for k > 0 && (nameByte(text[k-1]) || text[k-1] == '[' || text[k-1] == ']') {
+		k--
+	}
+	return k > 0 && k < len(text) && text[k-1] == '{' && (k < 2 || text[k-2] != '$')
 }
 
 // list walks statements one after the other.

@@ -19,6 +19,10 @@ func (s *scanner) effects(c *Command, u *unwrapped) flow {
 	}
 	if strings.ContainsAny(w.Text, " \t\n") || w.Text == "" {
 		c.deny("the program's name is odd")
+		c.BeyondPrefix = c.WhyNot
+		for i := range c.Forms {
+			c.Forms[i].Allow = false
+		}
 	}
 	name := base(w)
 	if s.funcs[w.Text] {

@@ -129,10 +129,8 @@ func (s *scanner) atoms(parts []syntax.WordPart, out []atom, quoted bool, st sta
 			s.arith(p.X, st)
 			out = append(out, atom{text: s.text(p, p), quoted: true, unknown: true})
 		case *syntax.ExtGlob:
-			// Words inside extended patterns are text; bash expands in them, though.
-			if strings.ContainsAny(p.Pattern.Value, "$`\\'\"") {
-				s.complex("an extended pattern is not plain")
-			}
+			// Bash knows them only when an option of the shell is on.
+			s.complex("an extended pattern means something only with an option of the shell")
 			out = append(out, atom{text: s.text(p, p), glob: true, unknown: true, multi: true})
 		default:
 			s.complex("it uses syntax that is not known here")

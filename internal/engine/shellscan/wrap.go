@@ -144,7 +144,10 @@ func (s *scanner) wrapperArgs(name string, w *wrapSpec, argv []Word, st *state) 
 	for i < len(argv) {
 		a := argv[i]
 		if a.Known != Literal {
-			if name == "env" || name == "sudo" {
+			if w.assigns && !a.Multi && strings.IndexByte(a.Prefix, '=') > 0 && a.Prefix[0] != '-' {
+				break // NAME="$value"
+			}
+			if w.assigns {
 				return nil, nil, "the word " + show(a) + " behind " + name + " is not certain"
 			}
 			if strings.HasPrefix(a.Prefix, "-") || a.Prefix == "" && w.own == 0 && set.any() || a.Prefix == "" && w.own > 0 {
