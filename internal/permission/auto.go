@@ -38,6 +38,8 @@ type ClassifierInput struct {
 	Parts []string
 	Cwd   string
 	Roots []string
+	// Interactive: a person can be asked instead.
+	Interactive bool
 }
 
 // refusals counts what the classifier refused, for each agent. The zero value is
@@ -109,7 +111,7 @@ func (d *decider) classify(ctx context.Context) (tool.Verdict, bool) {
 		d.step(tool.LayerMode, "", skip)
 		return tool.Verdict{}, false
 	}
-	in := ClassifierInput{Tool: d.call.Name(), Input: input, Cwd: d.at.Cwd, Roots: d.at.Roots}
+	in := ClassifierInput{Tool: d.call.Name(), Input: input, Cwd: d.at.Cwd, Roots: d.at.Roots, Interactive: d.req.Interactive}
 	for i := range d.parts {
 		if d.parts[i].Behavior != tool.Allow {
 			in.Parts = append(in.Parts, d.parts[i].what())

@@ -48,6 +48,9 @@ func (d *decider) refuse(p *part, r *compiledRule) tool.Verdict {
 // wholeCall finds a rule that speaks of the call as a whole: of its tool, or of
 // a field of its input.
 func (d *decider) wholeCall(s *ruleSet) (*compiledRule, error) {
+	if d.req.Subjects != nil {
+		return nil, nil
+	}
 	if r := s.tool(&d.names); r != nil {
 		return r, nil
 	}
@@ -292,6 +295,10 @@ func (d *decider) doubt(p *part, why string) tool.Verdict {
 
 // ownCheck asks the tool itself.
 func (d *decider) ownCheck(ctx context.Context) (tool.Verdict, bool) {
+	if d.req.Subjects != nil {
+		d.step(tool.LayerTool, "", "the tool itself asks")
+		return tool.Verdict{}, false
+	}
 	env := d.req.Env
 	if env == nil {
 		env = &tool.Env{Place: d.at}

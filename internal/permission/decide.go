@@ -11,6 +11,10 @@ import (
 // Request is one call to be judged.
 type Request struct {
 	Call *tool.Call
+	// Subjects, when not nil, are judged in place of the call: for a permission
+	// that a running call, allowed already, turns out to need. Rules for the whole
+	// tool and its own check do not count then, only rules for these subjects.
+	Subjects []tool.Subject
 	// Env is handed to the tool's own check. May be nil.
 	Env  *tool.Env
 	Mode Mode
@@ -18,7 +22,8 @@ type Request struct {
 	Place tool.Place
 	// HookAllow and HookAsk are what a hook said; nil when it did not.
 	HookAllow, HookAsk *tool.Reason
-	// Interactive: a person can be asked.
+	// Interactive: a person can be asked. The verdict does not depend on it, but
+	// the classifier of auto mode is told.
 	Interactive bool
 	// BypassAvailable: the session was started so that bypassPermissions may be
 	// used. Without it that mode is the default one.
@@ -81,7 +86,9 @@ func (p *Policy) Decide(ctx context.Context, req Request) Decision {
 }
 
 func (d *decider) prepare() {
-	d.names = namesOf(d.call.Name(), d.call.Tool().Facts())
+	if d.req.Subjects == nil {
+		d.names = namesOf(d.call.Name(), d.call.Tool().Facts())
+	}
 	d.at = d.req.Place
 	if d.at.Cwd == "" {
 		d.at = d.call.Place()

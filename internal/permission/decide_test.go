@@ -313,3 +313,23 @@ func TestNoCall(t *testing.T) {
 		t.Errorf("got %s", d.Behavior)
 	}
 }
+
+func TestSubjectsOfARunningCall(t *testing.T) {
+	s := newScratch(t)
+	p := s.policy([]string{"Bash", "WebFetch(domain:example.com)"}, nil, []string{"WebFetch(domain:evil.org)"})
+	call := bash(t, s.at, "npm test")
+	for url, want := range map[string]tool.Behavior{"https://example.com/": tool.Allow, "https://evil.org/": tool.Deny, "https://other.org/": tool.Ask} {
+		d := p.Decide(context.Background(), Request{Call: call, Subjects: []tool.Subject{tool.URLOf("WebFetch", url)}})
+		if d.Behavior != want {
+			t.Errorf("%s: got %s, want %s: %s", url, d.Behavior, want, d.Reason.Message)
+		}
+	}
+	d := p.Decide(context.Background(), Request{Call: call, Subjects: []tool.Subject{}})
+	if d.Behavior != tool.Ask {
+		t.Errorf("a question about nothing: got %s", d.Behavior)
+	}
+	d = p.Decide(context.Background(), Request{Call: call, Subjects: []tool.Subject{tool.URLOf("WebFetch", "https://other.org/")}, Mode: ModeDontAsk})
+	if d.Behavior != tool.Deny {
+		t.Errorf("dontAsk: got %s", d.Behavior)
+	}
+}

@@ -86,7 +86,7 @@ func (d *decider) mayWrite() bool {
 			}
 		}
 	}
-	return !commands && !d.call.ReadOnly()
+	return !commands && d.req.Subjects == nil && !d.call.ReadOnly()
 }
 
 // runsListed tells that a command is as harmless as those that it runs, which
@@ -180,7 +180,7 @@ func (d *decider) judge(p *part) {
 			p.allow(r, true)
 			return
 		}
-	default:
+	case PartTool:
 		if r, err := allow.declaredRule(&d.names, d.call); r != nil && err == nil {
 			p.allow(r, true)
 			return

@@ -72,9 +72,12 @@ type subject struct {
 
 // collect breaks the call into parts.
 func (d *decider) collect() {
-	subjects, err := d.call.Subjects()
-	if err != nil {
-		d.unclear = err.Error()
+	subjects := d.req.Subjects
+	if subjects == nil {
+		var err error
+		if subjects, err = d.call.Subjects(); err != nil {
+			d.unclear = err.Error()
+		}
 	}
 	for i := range subjects {
 		s := &subject{Subject: subjects[i]}

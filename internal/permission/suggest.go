@@ -152,6 +152,9 @@ func (d *decider) suggestion(p *part) (tool.Suggestion, reach) {
 			}
 		}
 	default:
+		if d.req.Subjects != nil {
+			break // a rule for the tool does not answer what it asks midway
+		}
 		rule, covers = d.call.Name(), "every call of "+d.call.Name()
 		if o := d.call.Tool().Facts().Origin; o != nil {
 			covers = "every call of the tool " + o.Tool + " of the server " + o.Server
