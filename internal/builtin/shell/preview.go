@@ -19,7 +19,7 @@ const (
 // preview shows a person what a sed -i would change, as the edit of files that it
 // is. Of anything else there is nothing to see but the command.
 func preview(in BashInput, _ tool.Place) tool.Rendering {
-	r := tool.Rendering{Summary: in.Description, Detail: in.Command}
+	r := tool.Rendering{Summary: visible(in.Description), Detail: visible(in.Command)}
 	script := in.understood().script
 	if len(script.Commands) != 1 || script.Commands[0].FileEdit == nil {
 		return r

@@ -154,7 +154,7 @@ func mapBash(out BashOutput) []tool.Block {
 	var parts []string
 	if out.Stdout != "" {
 		if out.PersistedOutputPath != "" {
-			parts = append(parts, fmt.Sprintf("The output has %s in %s; all of it is in %s\nIts start and end:", human(out.PersistedOutputSize), counted(out.Lines, "line"), out.PersistedOutputPath))
+			parts = append(parts, fmt.Sprintf("The output has %s in %s; all of it is in %s", human(out.PersistedOutputSize), counted(out.Lines, "line"), out.PersistedOutputPath))
 		}
 		parts = append(parts, out.Stdout)
 	}

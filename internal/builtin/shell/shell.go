@@ -1,5 +1,6 @@
-// Package shell is the family of tools that run commands: Bash, and TaskOutput
-// and TaskStop for what runs in the background.
+// Package shell is the family of tools that run commands: Bash, TaskOutput and
+// TaskStop for what runs in the background, and Sleep, which waits without a
+// process.
 //
 // What a command would do is read from its syntax tree, once for each bound
 // call; what is not understood is declared as unknown, so that it runs alone.
@@ -63,7 +64,7 @@ type Deps struct {
 	Home string
 }
 
-// New makes the tools: Bash, TaskOutput and TaskStop.
+// New makes the tools: Bash, TaskOutput, TaskStop and, behind [SleepGate], Sleep.
 func New(d Deps) []tool.Tool {
 	if d.DefaultTimeout <= 0 {
 		d.DefaultTimeout = DefaultTimeout
@@ -73,7 +74,7 @@ func New(d Deps) []tool.Tool {
 	}
 	d.MaxTimeout = max(d.MaxTimeout, d.DefaultTimeout)
 	f := &family{deps: d}
-	return []tool.Tool{f.bashTool(), f.taskOutputTool(), f.taskStopTool()}
+	return []tool.Tool{f.bashTool(), f.taskOutputTool(), f.taskStopTool(), sleepTool()}
 }
 
 type family struct{ deps Deps }

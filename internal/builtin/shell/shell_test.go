@@ -328,6 +328,20 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
+func TestWhatIsLeftRunningDoesNotHold(t *testing.T) {
+	b := newBench(t)
+	start := time.Now()
+	a := b.bash("sh -c 'echo up; sleep 60' & echo hi; while ! test -e up; do sleep 0.01; touch up; done")
+	if a.err != nil || time.Since(start) > 30*time.Second {
+		t.Fatalf("%v after %v", a.err, time.Since(start))
+	}
+	out := a.outcome.Data.(BashOutput)
+	a.wants(t, "hi", "still writes", out.RawOutputPath)
+	if _, err := os.Stat(out.RawOutputPath); err != nil {
+		t.Error("the file that still grows is gone:", err)
+	}
+}
+
 func TestDirectoryThatIsGone(t *testing.T) {
 	b := newBench(t)
 	b.env.Cwd = filepath.Join(b.root, "gone")

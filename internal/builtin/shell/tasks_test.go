@@ -3,6 +3,7 @@ package shell
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -198,6 +199,9 @@ func TestViews(t *testing.T) {
 	if s := c.ViewUse(); s != "echo 1\necho 2\necho 3 …" {
 		t.Errorf("%q", s)
 	}
+	if s := b.bind("Bash", command("rm x\rls \x1b[2K\u202e")).ViewUse(); s != "rm x<U+000D>ls <U+001B>[2K<U+202E>" {
+		t.Errorf("%q", s)
+	}
 	if s := c.ViewProgress(tool.Progress{Text: "x", Lines: 1, Bytes: 2, Seconds: 3}); s != "x\n3s, 1 line, 2 bytes" {
 		t.Errorf("%q", s)
 	}
@@ -205,6 +209,13 @@ func TestViews(t *testing.T) {
 	o, err := c.Run(t.Context(), &env)
 	if err != nil {
 		t.Fatal(err)
+	}
+	raw, err := json.Marshal(o.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.WithOutput(o, raw); err != nil || again.Data != o.Data {
+		t.Errorf("an output that a hook gives back: %v %+v", err, again.Data)
 	}
 	if r := c.ViewResult(o, nil); r.Summary != "4 lines" || r.Detail != "1\n2\n3\n4" {
 		t.Errorf("%+v", r)
@@ -217,6 +228,9 @@ func TestViews(t *testing.T) {
 
 func TestWithoutRunner(t *testing.T) {
 	for _, x := range New(Deps{}) {
+		if x.Facts().Gate != "" {
+			continue // Sleep needs none
+		}
 		c, err := x.Bind([]byte(`{"command":"ls"}`), tool.Place{Cwd: "/"})
 		if x.Name() != "Bash" {
 			c, err = x.Bind([]byte(`{"task_id":"x"}`), tool.Place{Cwd: "/"})
@@ -226,6 +240,24 @@ func TestWithoutRunner(t *testing.T) {
 		}
 		if _, err := c.Run(t.Context(), &tool.Env{Place: tool.Place{Cwd: "/"}}); err == nil || !strings.Contains(err.Error(), "no shell") {
 			t.Errorf("%s: %v", x.Name(), err)
+		}
+	}
+}
+
+func TestSleep(t *testing.T) {
+	b := newBench(t)
+	if x := b.tools["Sleep"]; x.Enabled(tool.Features{}) || !x.Enabled(tool.Features{Flags: map[string]bool{SleepGate: true}}) {
+		t.Error("the gate does not decide")
+	}
+	b.run(t.Context(), "Sleep", object{"seconds": 0.01}).wants(t, "Waited 0.01s")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if a := b.run(ctx, "Sleep", object{"seconds": 60}); a.err == nil {
+		t.Error("it went on")
+	}
+	for _, n := range []float64{0, -1, 601} {
+		if a := b.run(t.Context(), "Sleep", object{"seconds": n}); a.err == nil {
+			t.Errorf("%g seconds are accepted", n)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/sevengate/sevengate/tool"
 )
@@ -30,14 +31,30 @@ func bashView() tool.View[BashInput, BashOutput] {
 			}
 			return err.Error()
 		},
-		Preview: preview,
-		Grouped: func(in []BashInput) string { return fmt.Sprintf("%d commands", len(in)) },
+		Preview:  preview,
+		Rejected: func(in BashInput) tool.Rendering { return preview(in, tool.Place{}) },
+		Grouped:  func(in []BashInput) string { return fmt.Sprintf("%d commands", len(in)) },
 	}
+}
+
+// visible makes a command fit to be shown: what would move the cursor, reorder
+// text or not be seen is spelled out.
+func visible(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || r == '\t' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, "<U+%04X>", r)
+		}
+	}
+	return b.String()
 }
 
 // shown is the beginning of a command.
 func shown(command string) string {
-	command = strings.TrimSpace(command)
+	command = visible(strings.TrimSpace(command))
 	lines := strings.SplitN(command, "\n", maxUseLines+1)
 	cut := len(lines) > maxUseLines
 	s := strings.Join(lines[:min(len(lines), maxUseLines)], "\n")
