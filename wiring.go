@@ -10,6 +10,7 @@ import (
 
 	"github.com/sevengate/sevengate/internal/builtin"
 	"github.com/sevengate/sevengate/internal/builtin/file"
+	"github.com/sevengate/sevengate/internal/builtin/search"
 	"github.com/sevengate/sevengate/internal/builtin/shell"
 	"github.com/sevengate/sevengate/internal/builtin/toolsearch"
 	"github.com/sevengate/sevengate/internal/disclose"
@@ -24,6 +25,12 @@ func (r *Runtime) deps() (builtin.Deps, error) {
 		File: file.Deps{
 			ReadDenied:    r.policy.ReadDenied,
 			MaxReadTokens: v.number("CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS"),
+		},
+		Search: search.Deps{
+			ReadDenied:   r.policy.ReadDenied,
+			GlobNoIgnore: v.choice("CLAUDE_CODE_GLOB_NO_IGNORE"),
+			GlobHidden:   v.choice("CLAUDE_CODE_GLOB_HIDDEN"),
+			GlobTimeout:  time.Duration(v.number("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS")) * time.Second,
 		},
 		Shell: shell.Deps{
 			Runner:         r.shellRunner,
@@ -78,6 +85,15 @@ func (v *variables) on(name string) bool {
 		return true
 	}
 	return false
+}
+
+// choice reads a switch that may be left open.
+func (v *variables) choice(name string) *bool {
+	if v.env.get(name) == "" {
+		return nil
+	}
+	on := v.on(name)
+	return &on
 }
 
 // shellRunner makes the runner of shell commands when it is first needed.

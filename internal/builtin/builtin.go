@@ -7,6 +7,7 @@ import (
 
 	"github.com/sevengate/sevengate/internal/builtin/ask"
 	"github.com/sevengate/sevengate/internal/builtin/file"
+	"github.com/sevengate/sevengate/internal/builtin/search"
 	"github.com/sevengate/sevengate/internal/builtin/shell"
 	"github.com/sevengate/sevengate/internal/builtin/todo"
 	"github.com/sevengate/sevengate/internal/builtin/toolsearch"
@@ -17,6 +18,7 @@ import (
 // then the tools that need it refuse to work, and say so.
 type Deps struct {
 	File       file.Deps
+	Search     search.Deps
 	Shell      shell.Deps
 	ToolSearch toolsearch.Options
 }
@@ -24,8 +26,9 @@ type Deps struct {
 // All lists the tools.
 func All(d Deps) []tool.Tool {
 	return slices.Concat(
-		file.New(d.File),   // Read, Write, Edit, NotebookEdit
-		shell.New(d.Shell), // Bash, TaskOutput, TaskStop
+		file.New(d.File),     // Read, Write, Edit, NotebookEdit
+		search.New(d.Search), // Glob, Grep
+		shell.New(d.Shell),   // Bash, TaskOutput, TaskStop
 		[]tool.Tool{
 			todo.New(), // TodoWrite
 			ask.New(),  // AskUserQuestion

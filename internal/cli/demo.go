@@ -61,7 +61,7 @@ func (a *app) demo(keep bool) (err error) {
 	var results []*sevengate.Result
 	none := ""
 	r, err := sevengate.New(a.ctx, sevengate.Options{
-		Dir: project, Environ: append(append([]string(nil), a.Environ...), sevengate.EnvHome+"="+filepath.Join(scratch, "state")),
+		Dir: project, Environ: append(append([]string(nil), a.Environ...), sevengate.EnvHome+"="+filepath.Join(scratch, "state"), "SEVENGATE_NO_SHELL_SNAPSHOT=1"),
 		Model: "script:" + script, Mode: "acceptEdits", SettingSources: &none,
 		Allowed: []string{"Bash(sh test.sh)"}, Disallowed: []string{"Read(.env)"},
 		Observe: func(e sevengate.Event) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sevengate/sevengate/internal/hook"
@@ -229,7 +230,7 @@ func unanswered(d permission.Decision) string {
 	if message == "" {
 		message = "The call needs permission."
 	}
-	message += " Nobody can be asked in this session, so it was refused."
+	message = sentence(message) + " Nobody can be asked in this session, so it was refused."
 	if len(d.Suggestions) > 0 {
 		message += " A rule that would allow it: " + d.Suggestions[0].Rule
 		for _, s := range d.Suggestions[1:] {
@@ -238,6 +239,15 @@ func unanswered(d permission.Decision) string {
 		message += "."
 	}
 	return message
+}
+
+// sentence ends a text so that another sentence can follow.
+func sentence(s string) string {
+	s = strings.TrimSpace(s)
+	if s == "" || strings.ContainsAny(s[len(s)-1:], ".!?:;") {
+		return s
+	}
+	return s + "."
 }
 
 func reasonDetail(reason tool.Reason) string {

@@ -109,11 +109,25 @@ func errorResult(id, message string) tool.Block {
 }
 
 // askMidway answers a tool that finds, while it runs, that it needs a
-// permission: the question goes the way of a question in phase 4.
+// permission: rules and modes are consulted as in phase 4, and what remains is
+// a question.
 func (r *run) askMidway(ctx context.Context, q tool.Question) (tool.Verdict, error) {
+	mode, err := permission.ParseMode(r.now.Mode)
+	if err != nil {
+		mode = permission.ModeDefault
+	}
 	prompter := r.gate.cfg.Prompter
+	d := permission.Decision{Verdict: tool.AskCall(q.Message)}
+	if len(q.Subjects) > 0 || mode == permission.ModeDontAsk {
+		d = r.gate.cfg.Policy.Decide(ctx, permission.Request{Call: r.call, Env: r.env, Mode: mode, Place: r.call.Place(), Subjects: q.Subjects,
+			Interactive: prompter != nil && !r.env.NonInteractive, BypassAvailable: r.gate.cfg.BypassAvailable, ForceAsk: r.env.ForcePermission})
+	}
+	if d.Behavior != tool.Ask {
+		return d.Verdict, nil
+	}
 	if prompter == nil || r.env.NonInteractive {
-		return tool.DenyCall(q.Message + " Nobody can be asked in this session, so it was refused."), nil
+		d.Reason.Message = q.Message
+		return tool.DenyCall(unanswered(d)), nil
 	}
 	select {
 	case <-r.gate.prompted:
@@ -121,11 +135,19 @@ func (r *run) askMidway(ctx context.Context, q tool.Question) (tool.Verdict, err
 	case <-ctx.Done():
 		return tool.Verdict{}, context.Cause(ctx)
 	}
-	d := permission.Decision{Verdict: tool.AskCall(q.Message)}
-	answer, err := prompter.Prompt(ctx, Question{Call: r.call, ToolUseID: r.ticket.use.ID, AgentID: r.env.AgentID, Mode: permission.Mode(r.now.Mode), Decision: d})
-	switch {
-	case err != nil:
+	if q.Message != "" {
+		d.Reason.Message = q.Message
+	}
+	answer, err := prompter.Prompt(ctx, Question{Call: r.call, ToolUseID: r.ticket.use.ID, AgentID: r.env.AgentID, Mode: mode, Decision: d})
+	if err != nil {
 		return tool.Verdict{}, err
+	}
+	for _, g := range answer.Grants {
+		if err := r.grant(g); err != nil {
+			r.res.Notices = append(r.res.Notices, err.Error())
+		}
+	}
+	switch {
 	case answer.Behavior == tool.Allow:
 		return tool.Verdict{Behavior: tool.Allow}, nil
 	case answer.Message != "":
