@@ -1,6 +1,7 @@
 package grep
 
 import (
+	"context"
 	"errors"
 	"sync"
 )
@@ -76,7 +77,7 @@ func (o *output) halted() error {
 	if o.err != nil {
 		return o.err
 	}
-	return errEnough
+	return context.Canceled
 }
 
 // deliver counts and reports one event; o.mu is held.

@@ -76,7 +76,7 @@ func ascii(dir string) bool {
 func TestAgainstRipgrep(t *testing.T) {
 	rg := ripgrep(t)
 	t.Parallel()
-	trees, seed := 22, int64(11)
+	trees, seed := 10, int64(11)
 	if n, err := strconv.Atoi(os.Getenv("SEVENGATE_GREP_TREES")); err == nil {
 		trees, seed = n, time.Now().UnixNano()
 		t.Logf("seed %d", seed)
@@ -137,6 +137,12 @@ func TestAgainstRipgrep(t *testing.T) {
 			case 2, 3:
 				so.Before, so.After = r.Intn(4), r.Intn(4)
 				args = append(args, fmt.Sprintf("-B%d", so.Before), fmt.Sprintf("-A%d", so.After))
+			}
+			if multi && strings.Contains(expr, "$") && strings.Contains(expr, "^") {
+				continue // a match of the last line feed alone is not reported there
+			}
+			if slices.Contains(args, "-i") && slices.Contains(args, "-S") {
+				continue // the last one counts there
 			}
 			if slices.Contains(args, "-g*.{go,md}") && slices.Contains(args, "-tgo") {
 				continue // there a glob brings back what the type leaves out

@@ -137,17 +137,18 @@ func Search(ctx context.Context, p *Pattern, opts SearchOptions, emit func(Event
 	defer stop()
 	err := s.run()
 	s.out.mu.Lock()
-	stats := s.out.stats
-	if s.out.err != nil {
-		err = s.out.err
-	}
+	stats, ended := s.out.stats, s.out.err
 	s.out.mu.Unlock()
 	stats.Walk = s.walked
-	if errors.Is(err, errEnough) {
+	switch {
+	case errors.Is(ended, errEnough):
 		return stats, nil
-	}
-	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
-		err = fmt.Errorf("search: %w", ctx.Err())
+	case ended != nil && !errors.Is(ended, context.Canceled) && !errors.Is(ended, context.DeadlineExceeded):
+		return stats, ended
+	case ctx.Err() != nil:
+		return stats, fmt.Errorf("search: %w", ctx.Err())
+	case ended != nil:
+		return stats, ended
 	}
 	return stats, err
 }

@@ -200,7 +200,7 @@ func TestMultiline(t *testing.T) {
 	// Larger than the window, matches everywhere, one of them across each place where the window could move.
 	var b strings.Builder
 	want := int64(0)
-	for b.Len() < 3*MaxMultilineMemory {
+	for b.Len() < 2*MaxMultilineMemory {
 		fmt.Fprintf(&b, "begin %d\n%s\nend\n", want, strings.Repeat("x", 500))
 		want++
 	}
@@ -263,7 +263,7 @@ func TestCancelAndEmitError(t *testing.T) {
 	}
 }
 
-// zeros is a file of n bytes 'a' without a line feed, made without holding it.
+// longLine writes a file of n bytes 'a' without a line feed, made without holding it.
 func longLine(t testing.TB, path string, n int64, tail string) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -308,7 +308,7 @@ func peak(f func()) uint64 {
 }
 
 func TestLongLineInBoundedMemory(t *testing.T) {
-	size := int64(96 << 20)
+	size := int64(48 << 20)
 	if os.Getenv("SEVENGATE_GREP_BIG") != "" {
 		size = 2 << 30
 	}
