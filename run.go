@@ -142,8 +142,10 @@ func (r *Runtime) Exec(ctx context.Context, m tool.Message) (answer tool.Message
 }
 
 // Stream is [Runtime.Exec] for a message that is still being written: each
-// call is queued, and starts as soon as it may, when its block is complete.
+// call is queued, and starts as soon as it may, when its block is complete. Ids
+// must differ within the message.
 func (r *Runtime) Stream(ctx context.Context) *Stream {
+	r.conv.ForgetIDs()
 	return &Stream{r: r, queue: agent.NewQueue(ctx, r.conv, r.schedule, r.max)}
 }
 

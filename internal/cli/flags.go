@@ -184,15 +184,4 @@ func (a *app) warn(r *sevengate.Runtime) {
 	for _, w := range r.Policy().Warnings() {
 		fmt.Fprintf(a.Stderr, "sevengate: %s\n", w)
 	}
-	held := 0
-	file := ""
-	for _, e := range s.Settings.Permissions.Allow {
-		if !e.InForce() {
-			held++
-			file = e.File
-		}
-	}
-	if held > 0 {
-		fmt.Fprintf(a.Stderr, "sevengate: %d permissions.allow entries of %s do not count: this workspace is not trusted (sevengate trust)\n", held, file)
-	}
 }

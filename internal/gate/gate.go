@@ -133,6 +133,14 @@ func (c *Conversation) Saw(ids ...string) {
 	}
 }
 
+// ForgetIDs lets ids be used again, for messages that are not of one
+// conversation.
+func (c *Conversation) ForgetIDs() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.seen)
+}
+
 // firstUse marks an id and tells whether it is new.
 func (c *Conversation) firstUse(id string) bool {
 	c.mu.Lock()
