@@ -345,6 +345,20 @@ func (r *Runtime) features() tool.Features {
 	return f
 }
 
+// hooksInForce are the hooks that may run. Those of a repository that is not
+// trusted run only where nobody sits at a terminal: there, to run here at all
+// is taken as trust, as with other programs that read these files.
+func (r *Runtime) hooksInForce(s *settings.Snapshot) []settings.Hook {
+	if r.opts.Prompter != nil {
+		return s.Settings.Hooks
+	}
+	all := slices.Clone(s.Settings.Hooks)
+	for i := range all {
+		all[i].Untrusted = false
+	}
+	return all
+}
+
 // hookGroups gives the hooks of the current settings, made once for each
 // snapshot.
 func (r *Runtime) hookGroups(current func() *settings.Snapshot) func() []hook.Group {
@@ -357,7 +371,7 @@ func (r *Runtime) hookGroups(current func() *settings.Snapshot) func() []hook.Gr
 		defer mu.Unlock()
 		if s != of {
 			of = s
-			groups, _ = hook.FromSettings(s.Settings.Hooks)
+			groups, _ = hook.FromSettings(r.hooksInForce(s))
 		}
 		return groups
 	}
@@ -445,7 +459,7 @@ func (r *Runtime) Trust() *settings.TrustStore { return r.watcher.Trust() }
 
 // Hooks lists the hooks of the current settings, and what is wrong with them.
 func (r *Runtime) Hooks(ctx context.Context) ([]hook.Group, []hook.Warning) {
-	return hook.FromSettings(r.watcher.Current(ctx).Settings.Hooks)
+	return hook.FromSettings(r.hooksInForce(r.watcher.Current(ctx)))
 }
 
 // CheckTests judges the calls that the settings hold as expectations about
