@@ -261,7 +261,11 @@ func (h *History) Rewind(ctx context.Context, n int, o RewindOptions) (Report, e
 		}
 		rep.Undo = h.last
 	}
+	// What was made for any of the files was not there, whichever file is deleted now.
 	var emptied []string
+	for _, c := range changes {
+		emptied = append(emptied, madeFolders(c.Path, c.to.made)...)
+	}
 	for _, c := range changes {
 		if c.Action == Keep {
 			continue
@@ -274,17 +278,16 @@ func (h *History) Rewind(ctx context.Context, n int, o RewindOptions) (Report, e
 			rep.Failed[c.Path] = err.Error()
 			continue
 		}
-		if c.Action == Delete {
-			emptied = append(emptied, madeFolders(c.Path, c.to.made)...)
-		}
 		rep.Done = append(rep.Done, c.Path)
 		rep.Insertions += c.Insertions
 		rep.Deletions += c.Deletions
 	}
 	// The deepest first; what is not empty stays.
 	slices.SortFunc(emptied, func(a, b string) int { return len(b) - len(a) })
-	for _, dir := range emptied {
-		_ = os.Remove(dir)
+	for _, dir := range slices.Compact(emptied) {
+		if len(rep.Done) > 0 {
+			_ = os.Remove(dir)
+		}
 	}
 	if len(rep.Failed) > 0 {
 		return rep, fmt.Errorf("%w: %d of %d were not", ErrIncomplete, len(rep.Failed), len(rep.Failed)+len(rep.Done))
