@@ -68,21 +68,7 @@ func (f *family) globTool() tool.Tool {
 		Kind:            func(GlobInput) tool.Kind { return tool.KindSearch },
 		Path:            rootOf,
 		Subjects:        func(in GlobInput) []tool.Subject { return []tool.Subject{tool.ReadOf(rootOf(in))} },
-		Backfill: func(in GlobInput, at tool.Place) GlobInput {
-			plan, err := planGlob(in, at)
-			if err != nil {
-				in.Path = at.Abs(in.Path)
-				return in
-			}
-			in.Path = plan.folder
-			if plan.outside { // whoever reads only path must not be misled
-				in.Path, in.Pattern = plan.root, plan.pattern
-				if strings.HasPrefix(in.Pattern, "~") { // a name here, not the home directory
-					in.Pattern = "./" + in.Pattern
-				}
-			}
-			return in
-		},
+		Backfill:        backfillGlob,
 		ClassifierInput: globLine,
 		Validate: func(_ context.Context, in GlobInput, env *tool.Env) error {
 			_, err := planGlob(in, env.Place)
@@ -98,6 +84,23 @@ func (f *family) globTool() tool.Tool {
 			Grouped: func(in []GlobInput) string { return "looking for " + counted(len(in), "name pattern") },
 		},
 	})
+}
+
+// backfillGlob is what hooks and permissions see.
+func backfillGlob(in GlobInput, at tool.Place) GlobInput {
+	plan, err := planGlob(in, at)
+	if err != nil {
+		in.Path = at.Abs(in.Path)
+		return in
+	}
+	in.Path = plan.folder
+	if plan.outside { // whoever reads only path must not be misled
+		in.Path, in.Pattern = plan.root, plan.pattern
+		if strings.HasPrefix(in.Pattern, "~") { // a name here, not the home directory
+			in.Pattern = "./" + in.Pattern
+		}
+	}
+	return in
 }
 
 func globLine(in GlobInput) string { return inPath(in.Pattern, in.Path) }
@@ -135,6 +138,9 @@ func (f *family) glob(ctx context.Context, in GlobInput, env *tool.Env) (tool.Re
 	}
 	if err != nil {
 		return none, err
+	}
+	if !at.info.IsDir() && plan.root != plan.folder {
+		return done(GlobOutput{CountIsComplete: true, Notes: []string{quoted(relative(plan.root, env.Cwd)) + " is a file, so nothing lies below it"}})
 	}
 	if !at.info.IsDir() {
 		return none, fmt.Errorf("%s is a file; Glob looks in folders, so give its folder (to see the file use Read, to search in it Grep)", at.given)
@@ -195,7 +201,7 @@ func (f *family) glob(ctx context.Context, in GlobInput, env *tool.Env) (tool.Re
 	}
 	note(unreadable(stats.Unreadable, stats.Errors, env.Cwd))
 	if total == 0 && !timedOut {
-		if n := folders.Load(); n > 0 {
+		if n := folders.Load(); n > 0 && !strings.Contains(plan.pattern, "**") {
 			note(fmt.Sprintf("%s matched, but only files are listed; add /** to the pattern for the files inside", counted(n, "folder")))
 		} else if !strings.Contains(plan.pattern, "/") && !strings.Contains(plan.pattern, "**") {
 			note(fmt.Sprintf("only files directly in %s were looked at; use **/%s for any depth", quoted(relative(at.given, env.Cwd)), plan.pattern))

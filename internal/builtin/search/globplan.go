@@ -77,6 +77,9 @@ func planGlob(in GlobInput, at tool.Place) (globPlan, error) {
 		return globPlan{}, fmt.Errorf("pattern %q names a folder; add /** for the files in it", in.Pattern)
 	}
 	plan.pattern = strings.Join(parts, "/")
+	if strings.HasSuffix(plan.pattern, "/**") {
+		plan.pattern += "/*" // what lies in the folder, and not a file of its name
+	}
 	if strings.HasPrefix(plan.pattern, "!") {
 		plan.pattern = `\` + plan.pattern
 	}

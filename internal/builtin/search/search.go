@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/sevengate/sevengate/tool"
@@ -122,7 +123,7 @@ func (f *family) open(path string, at tool.Place) (root, error) {
 		r.info, err = os.Stat(r.real)
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // or something above it is a file
 		return r, f.missing(path, at)
 	case err != nil:
 		return r, fmt.Errorf("the search cannot begin: %w", err)
