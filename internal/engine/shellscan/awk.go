@@ -47,9 +47,19 @@ func (s *scanner) awk(c *Command, u *unwrapped) {
 func awkDanger(p string) string {
 	operand := false // the last token ends an operand, so that / divides
 	printing := false
+	last := byte(0)  // the last character that is no blank
+	keyword := false // a condition in parentheses may stand before a pattern
 	depth := 0
-	for i := 0; i < len(p); {
+	for i, seen := 0, 0; i < len(p); {
+		for ; seen < i; seen++ {
+			if c := p[seen]; c != ' ' && c != '\t' && c != '\n' && c != '\r' {
+				last = c
+			}
+		}
 		ch := p[i]
+		if ch == '/' && operand && keyword && last == ')' {
+			return "is not understood" // a pattern or a division
+		}
 		switch {
 		case ch == ' ' || ch == '\t' || ch == '\r':
 			i++
@@ -115,9 +125,11 @@ func awkDanger(p string) string {
 				default:
 					return "uses " + w
 				}
+			case "if", "while", "for", "switch", "do", "else":
+				keyword, operand = true, false
 			case "print", "printf":
 				printing, operand = true, false
-			case "return", "in", "if", "while", "else", "do", "delete", "case", "exit":
+			case "return", "in", "delete", "case", "exit":
 				operand = false
 			}
 			i = j
@@ -137,7 +149,11 @@ func awkDanger(p string) string {
 		case ch == '@':
 			return "loads code"
 		case ch == '\n' || ch == ';' || ch == '{' || ch == '}':
-			printing, operand = false, false
+			operand = false
+			// After a comma or an operator the statement goes on in the next line.
+			if ch != '\n' || depth == 0 && strings.IndexByte(",{&|", last) < 0 {
+				printing = false
+			}
 			if ch != '\n' {
 				depth = 0
 			}

@@ -52,7 +52,9 @@ func (s *scanner) decl(stmt *syntax.Stmt, d *syntax.DeclClause, st state) {
 		if a.Name == nil {
 			w := s.one(a.Value, st)
 			c.Argv = append(c.Argv, w)
-			plain = false
+			if plain = false; w.Known != Literal || strings.ContainsAny(w.Text, "[=") {
+				why = "the variable that it sets is not certain"
+			}
 			continue
 		}
 		if a.Naked {

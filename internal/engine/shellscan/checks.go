@@ -73,7 +73,7 @@ func rgCheck(s *scanner, c *Command, a *args, st state) string {
 
 func fdCheck(s *scanner, c *Command, a *args, st state) string {
 	if len(a.pos) == 1 && len(a.trees) == 0 {
-		s.reads(c, lit("."), st, true)
+		s.reads(c, lit("."), st, false)
 	}
 	return ""
 }

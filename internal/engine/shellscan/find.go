@@ -48,7 +48,7 @@ func (s *scanner) find(c *Command, u *unwrapped) {
 		starts = []Word{lit(".")}
 	}
 	for _, w := range starts {
-		s.reads(c, w, st, true)
+		s.reads(c, w, st, false)
 	}
 	before := len(s.cmds)
 	c.RunsListed = true

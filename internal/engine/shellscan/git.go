@@ -120,18 +120,21 @@ loop:
 			c.deny(why)
 		}
 	}
+	if a.prog == "git grep" && a.guarded < 0 && !a.has("--cached") {
+		s.reads(c, lit("."), st, true)
+	}
 	if e.args == files || e.args == trees {
-		s.gitReads(c, &a, st)
+		s.gitReads(c, &a, st, e.args == trees)
 	}
 }
 
 // gitReads notes the files that words of git may name. A revision looks like a
 // file in the working directory, which does no harm.
-func (s *scanner) gitReads(c *Command, a *args, st state) {
+func (s *scanner) gitReads(c *Command, a *args, st state, contents bool) {
 	for _, w := range a.pos {
 		if w.Known != Literal {
 			if w.pattern {
-				s.reads(c, w, st, true)
+				s.reads(c, w, st, contents)
 			}
 			// What git shows of a repository that it is in is not more than the
 			// repository; a path outside makes it refuse, but for --no-index.
@@ -144,19 +147,19 @@ func (s *scanner) gitReads(c *Command, a *args, st state) {
 			if k := strings.IndexByte(t, ')'); strings.HasPrefix(t, "(") && k > 0 {
 				t = t[k+1:]
 			}
-			s.reads(c, lit(t), st, true)
+			s.reads(c, lit(t), st, contents)
 			continue
 		}
 		if k := strings.IndexByte(t, ':'); k > 0 {
 			if f := t[k+1:]; f != "" && !isAbs(f) {
-				s.reads(c, lit(f), st, true)
+				s.reads(c, lit(f), st, contents)
 			}
 			continue
 		}
 		if strings.Contains(t, "..") && !strings.HasPrefix(t, ".") && !strings.Contains(t, "/../") && !strings.HasSuffix(t, "/..") {
 			continue // a range of revisions
 		}
-		s.reads(c, w, st, true)
+		s.reads(c, w, st, contents)
 	}
 }
 
@@ -203,14 +206,14 @@ const logFlags = "-* -# -n: -S: -G: -L: -U: --author: --committer: --grep: --sin
 var gitTable = []program{
 	{names: "git log, git show, git whatchanged, git stash list, git reflog, git reflog show, git stash show, git shortlog, git range-diff, git cherry", flags: logFlags, args: trees, refuse: diffRefuse + "; --show-signature: runs a program", check: gitLogCheck},
 	{names: "git diff, git diff-tree, git diff-index, git diff-files", flags: logFlags, args: trees, refuse: diffRefuse},
-	{names: "git status", flags: "-s -b -v -u? -z -uno -uall -unormal --short --branch --show-stash --porcelain? --long --verbose --untracked-files? --ignore-submodules? --ignored? --no-ahead-behind --ahead-behind --renames --no-renames --find-renames? --column? --no-column --no-short --null", args: trees},
-	{names: "git rev-parse", flags: "-*", args: trees}, {names: "git rev-list", flags: logFlags, args: trees},
-	{names: "git ls-files", flags: "-c -d -i -k -m -o -s -t -u -v -z -f -x: -X< --cached --deleted --modified --others --ignored --stage --unmerged --killed --directory --no-empty-directory --eol --exclude: --exclude-from< --exclude-per-directory: --exclude-standard --error-unmatch --full-name --recurse-submodules --abbrev? --deduplicate --debug --sparse --format:", args: trees},
-	{names: "git ls-tree", flags: "-d -r -t -l -z --name-only --name-status --object-only --full-name --full-tree --abbrev? --long --format:", args: trees},
+	{names: "git status", flags: "-s -b -v -u? -z -uno -uall -unormal --short --branch --show-stash --porcelain? --long --verbose --untracked-files? --ignore-submodules? --ignored? --no-ahead-behind --ahead-behind --renames --no-renames --find-renames? --column? --no-column --no-short --null", args: files},
+	{names: "git rev-parse", flags: "-*", args: files}, {names: "git rev-list", flags: logFlags, args: files, refuse: diffRefuse},
+	{names: "git ls-files", flags: "-c -d -i -k -m -o -s -t -u -v -z -f -x: -X< --cached --deleted --modified --others --ignored --stage --unmerged --killed --directory --no-empty-directory --eol --exclude: --exclude-from< --exclude-per-directory: --exclude-standard --error-unmatch --full-name --recurse-submodules --abbrev? --deduplicate --debug --sparse --format:", args: files},
+	{names: "git ls-tree", flags: "-d -r -t -l -z --name-only --name-status --object-only --full-name --full-tree --abbrev? --long --format:", args: files},
 	{names: "git cat-file", flags: "-t -s -e -p -Z -z --batch? --batch-check? --batch-all-objects --buffer --follow-symlinks --unordered", args: trees, refuse: "--textconv --filters: runs a program"},
 	{names: "git blame, git annotate", flags: "-b -c -e -f -h -l -n -p -s -t -w -L: -S< -M? -C? --root --show-stats --reverse --date: --contents< --score-debug --show-name --show-number --show-email --porcelain --line-porcelain --incremental --encoding: --first-parent --ignore-rev: --ignore-revs-file< --color-lines --color-by-age --abbrev:", args: trees, refuse: "--textconv --ext-diff: runs a program"},
 	{names: "git grep", flags: "-a -A: -B: -c -C: -e: -E -f< -F -G -h -H -i -I -l -L -m: -n -o -p -P -q -v -w -W -z -r -# --and --or --not --all-match --cached --untracked --no-index --exclude-standard --no-exclude-standard --recurse-submodules --text --ignore-case --word-regexp --invert-match --extended-regexp --basic-regexp --perl-regexp --fixed-strings --line-number --column --files-with-matches --name-only --files-without-match --null --only-matching --count --color? --no-color --break --heading --show-function --context: --after-context: --before-context: --function-context --max-depth: --max-count: --threads: --full-name --quiet", args: trees, refuse: "-O --open-files-in-pager: opens files in a program; --textconv --ext-grep: runs a program"},
-	{names: "git describe", flags: "--all --tags --contains --abbrev? --always --long --dirty? --broken? --exact-match --first-parent --match: --exclude: --candidates: --debug", args: trees},
+	{names: "git describe", flags: "--all --tags --contains --abbrev? --always --long --dirty? --broken? --exact-match --first-parent --match: --exclude: --candidates: --debug", args: files},
 	{names: "git name-rev", flags: "--tags --refs: --all --name-only --no-undefined --always --exclude:", args: text},
 	{names: "git merge-base", flags: "-a --all --octopus --independent --is-ancestor --fork-point", args: text},
 	{names: "git show-ref, git for-each-ref, git show-branch, git count-objects, git var, git check-ignore, git check-attr, git check-ref-format, git version, git stripspace", flags: "-a -d -n -q -s -v -z -H -h -l --head --heads --tags --branches --dereference --hash? --verify --quiet --abbrev? --format: --sort: --count: --points-at: --merged? --no-merged? --contains? --no-contains? --ignore-case --exclude: --human-readable --verbose --no-index --non-matching --all --list --remotes --current --topics --build-options --allow-onelevel --branch --normalize", args: text},

@@ -197,7 +197,7 @@ func TestReadOnlyCommandsWriteNothing(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(work, "evil.sh"), []byte("#!/bin/sh\ntouch "+work+"/pwned\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"PATH=" + os.Getenv("PATH") + ":" + work, "HOME=" + root + "/home", "TMPDIR=" + root + "/tmp", "XDG_CACHE_HOME=" + root + "/cache", "GIT_OPTIONAL_LOCKS=0", "GIT_CONFIG_NOSYSTEM=1", "TERM=xterm", "LC_ALL=C.UTF-8", "X=-o pwned"}
+	env := []string{"PATH=" + os.Getenv("PATH") + ":" + work, "HOME=" + root + "/home", "TMPDIR=" + root + "/tmp", "XDG_CACHE_HOME=" + root + "/cache", "XDG_CONFIG_HOME=" + root + "/cache", "GIT_OPTIONAL_LOCKS=0", "GIT_CONFIG_NOSYSTEM=1", "TERM=xterm", "LC_ALL=C.UTF-8", "X=-o pwned"}
 	if git, err := exec.LookPath("git"); err == nil {
 		for _, args := range [][]string{{"init", "-q"}, {"config", "user.name", "a"}, {"config", "user.email", "a@b"}, {"add", "-A"}, {"commit", "-qm", "x"}} {
 			cmd := exec.Command(git, args...)

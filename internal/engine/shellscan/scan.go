@@ -11,7 +11,7 @@ import (
 // Scan reads one command line as bash would. It never panics, runs nothing, and
 // may be called from many goroutines at once.
 func Scan(src string, o Options) (out *Script) {
-	s := &scanner{src: src, o: o, class: Simple}
+	s := &scanner{src: src, whole: src, o: o, class: Simple}
 	defer func() {
 		if r := recover(); r != nil {
 			out = &Script{Source: src, Class: Invalid, Why: "the command could not be understood"}
@@ -45,6 +45,7 @@ func Scan(src string, o Options) (out *Script) {
 // scanner holds what one scan has found so far.
 type scanner struct {
 	src   string // the text that positions of the tree being walked refer to
+	whole string // the whole command line
 	o     Options
 	class Class
 	why   string
@@ -62,6 +63,7 @@ type state struct {
 	wrappers []Wrapper
 	vars     []binding // loop variables, innermost last
 	extra    []Path    // what the word {} stands for, inside find -exec
+	replace  string    // what xargs replaces by words from its input
 	sub      bool      // a directory change here does not reach the calling shell
 }
 

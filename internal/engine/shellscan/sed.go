@@ -209,6 +209,10 @@ func (p *sedProgram) until(d byte) {
 			p.i++
 			return
 		case c == '[':
+			if rest := strings.TrimPrefix(p.src[p.i+1:], "^"); strings.HasPrefix(rest, "]") {
+				p.fail("the sed script is not understood")
+				return
+			}
 			bracket = true
 		case c == ']':
 			bracket = false

@@ -5,9 +5,14 @@ import "strings"
 // effects fills in what the innermost command does, and gives the directories after it.
 func (s *scanner) effects(c *Command, u *unwrapped) flow {
 	st := u.st
+	outside := c.Dirs // where the shell stands, whatever a wrapper does
+	if c.Dirs = st.dirs; u.opaque == "" {
+		c.Dir, c.DirKnown = "", false
+		c.setDir()
+	}
 	if len(u.argv) == 0 || u.opaque != "" {
 		c.deny(u.opaque)
-		return same(c.Dirs)
+		return same(outside)
 	}
 	w := u.argv[0]
 	if w.Known != Literal {
@@ -30,7 +35,7 @@ func (s *scanner) effects(c *Command, u *unwrapped) flow {
 		return same(nil)
 	}
 	// A path names a file, never a builtin of the shell.
-	if name == w.Text {
+	if name == w.Text && !u.external {
 		if f, done := s.builtin(c, u, name); done {
 			return f
 		}
@@ -73,7 +78,7 @@ func (s *scanner) effects(c *Command, u *unwrapped) flow {
 			c.RunsUnknown = c.RunsUnknown || c.ReadOnly
 		}
 	}
-	return same(st.dirs)
+	return same(outside)
 }
 
 // withWrapper is the state for what a command runs.

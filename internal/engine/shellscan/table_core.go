@@ -16,10 +16,10 @@ var coreTable = []program{
 	{names: "ls, dir, vdir", flags: "-1 -a -A -b -B -c -C -d -D -f -F -g -G -h -H -i -I: -k -l -L -m -n -N -o -O -p -q -Q -r -R -s -S -t -T: -u -U -v -w: -x -X -Z -@ -e " +
 		"--all --almost-all --author --escape --block-size: --ignore-backups --color? --directory --dired --classify? --file-type --format: --full-time --group-directories-first --no-group " +
 		"--human-readable --si --dereference-command-line --dereference --hide: --hyperlink? --indicator-style: --inode --ignore: --kibibytes --numeric-uid-gid --literal --hide-control-chars " +
-		"--show-control-chars --quote-name --quoting-style: --reverse --recursive --size --sort: --time: --time-style: --tabsize: --width: --context --zero --help --version", args: trees, safe: true, here: true},
-	{names: "exa, eza, lsd", flags: "-1 -a -A -l -L: -d -D -f -F -g -G -h -H -i -I: -m -n -r -R -s: -S -t: -T -u -U -x -@ --all --long --tree --level: --git --git-ignore --icons? --color? --colour? --sort: --reverse --recurse --header --inode --grid --oneline --only-dirs --group-directories-first --ignore-glob: --time-style: --no-user --no-permissions --no-time --no-filesize --version --help", args: trees, safe: true, here: true},
+		"--show-control-chars --quote-name --quoting-style: --reverse --recursive --size --sort: --time: --time-style: --tabsize: --width: --context --zero --help --version", args: files, safe: true, here: true},
+	{names: "exa, eza, lsd", flags: "-1 -a -A -l -L: -d -D -f -F -g -G -h -H -i -I: -m -n -r -R -s: -S -t: -T -u -U -x -@ --all --long --tree --level: --git --git-ignore --icons? --color? --colour? --sort: --reverse --recurse --header --inode --grid --oneline --only-dirs --group-directories-first --ignore-glob: --time-style: --no-user --no-permissions --no-time --no-filesize --version --help", args: files, safe: true, here: true},
 	{names: "stat", flags: "-c: -f -L -t -x -n -l -s -F --dereference --file-system --format: --printf: --terse --cached: --help --version", args: files, safe: true},
-	{names: "du", flags: "-a -A -b -B: -c -d: -D -h -H -k -l -L -m -P -s -S -t: -x -X< -0 --all --apparent-size --block-size: --bytes --total --max-depth: --human-readable --inodes --si --summarize --separate-dirs --threshold: --time? --time-style: --exclude: --exclude-from< --one-file-system --null --help --version", args: trees, safe: true, here: true},
+	{names: "du", flags: "-a -A -b -B: -c -d: -D -h -H -k -l -L -m -P -s -S -t: -x -X< -0 --all --apparent-size --block-size: --bytes --total --max-depth: --human-readable --inodes --si --summarize --separate-dirs --threshold: --time? --time-style: --exclude: --exclude-from< --one-file-system --null --help --version", args: files, safe: true, here: true},
 	{names: "df", flags: "-a -B: -h -H -i -k -l -m -P -T -t: -x: --all --block-size: --human-readable --inodes --local --output? --portability --print-type --type: --exclude-type: --total --si --help --version", args: text, safe: true},
 	{names: "basename, dirname", flags: "-a -s: -z --multiple --suffix: --zero --help --version", args: text, safe: true},
 	{names: "realpath, readlink, grealpath, greadlink", flags: "-e -f -m -n -q -s -v -z -L -P --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --quiet --silent --verbose --zero --relative-to: --relative-base: --strip --no-symlinks --logical --physical --help --version", args: files, safe: true},
@@ -50,7 +50,7 @@ var coreTable = []program{
 	{names: "help", flags: "-d -m -s", args: text, safe: true},
 	{names: "tput", args: text, flags: "-T: -V", check: tputCheck},
 	{names: "clear", flags: "-x", safe: true},
-	{names: "jobs, wait", flags: "-l -n -p -r -s -f", args: text},
+	{names: "jobs", flags: "-l -n -p -r -s", args: text}, {names: "wait", flags: "-n -f", args: text},
 	{names: "times, umask -S, umask -p, ulimit -a, ulimit -n, ulimit -u"}, {names: "umask, ulimit"},
 	{names: "shopt", flags: "-p -q", args: text}, {names: "return, break, continue", args: text, safe: true},
 	{names: "exit", args: text, safe: true}, {names: "shift", args: text},

@@ -29,7 +29,7 @@ var systemTable = []program{
 	{names: "netcat, nc, ncat, telnet, ping, ping6, traceroute, tracepath, mtr, dig, host, nslookup, whois, curl, wget, nmap, tcpdump, ftp, sftp, http, https, xh, aria2c, socat", no: "it uses the network, which can carry data out",
 		refuse: "-K --config: reads options from a file; --use-askpass --proxy-command --sh-exec -c -e: runs a program"},
 	{names: "openssl version, openssl ciphers", flags: "-a -v", args: text},
-	{names: "gpg --version, gpg --list-keys, gpg -k, ssh -V, ssh-add -l, ssh-add -L", args: text},
+	{names: "gpg --version, ssh -V, ssh-add -l, ssh-add -L", args: text},
 	{names: "kill -l, trap -l, trap -p, bind -l"},
 	{names: "kill, pkill, killall, skill, xkill, renice, reboot, shutdown, halt, poweroff", no: "it ends or changes processes"},
 	{names: "xclip, xsel, pbcopy, pbpaste, wl-copy, wl-paste, open, xdg-open, osascript, say, notify-send", no: "it reaches out of the terminal"},

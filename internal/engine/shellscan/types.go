@@ -259,8 +259,8 @@ type Command struct {
 	// cannot be told.
 	UnknownReads, UnknownWrites bool
 	// FileCommand tells that it is one of the everyday file commands (mkdir,
-	// touch, rm, rmdir, mv, cp, sed -i, ln -s, tee) with harmless options, so that
-	// Reads, Writes and Removes are all that it does.
+	// touch, rm, rmdir, mv, cp, sed -i) with harmless options, so that Reads,
+	// Writes and Removes are all that it does.
 	FileCommand bool
 	FileEdit    *SedEdit
 	// Critical says why a removal is never approved without a person; "" if it is not one.

@@ -347,7 +347,11 @@ func (s *scanner) tilde(atoms []atom) []atom {
 // assigned tells whether the script may set a variable: its name stands
 // somewhere without $ in front.
 func (s *scanner) assigned(name string) bool {
-	for src, from := s.src, 0; ; {
+	return setIn(s.whole, name) || len(s.src) != len(s.whole) && setIn(s.src, name)
+}
+
+func setIn(src, name string) bool {
+	for from := 0; ; {
 		k := strings.Index(src[from:], name)
 		if k < 0 {
 			return false

@@ -58,6 +58,8 @@ type unwrapped struct {
 	st     state
 	// stdinArgs tells that more words come from the standard input (xargs).
 	stdinArgs bool
+	// external tells that a wrapper is a program, which cannot run builtins.
+	external bool
 	// opaque says why the wrapper's own options are not understood.
 	opaque string
 }
@@ -110,6 +112,16 @@ func (s *scanner) unwrap(c *Command, st state) unwrapped {
 		if name == "exec" {
 			c.deny("exec replaces the shell")
 		}
+		switch name {
+		case "command", "builtin", "noglob", "nocorrect", "time":
+			u.external = u.external || name == "time" || u.argv[0].Text != name
+		default:
+			u.external = true
+		}
+		if u.st.replace != "" {
+			rest = replaced(rest, u.st.replace)
+			u.st.replace = ""
+		}
 		u.argv = rest
 		u.levels = append(u.levels, level{rest, allow})
 		if w.joins {
@@ -117,6 +129,20 @@ func (s *scanner) unwrap(c *Command, st state) unwrapped {
 		}
 	}
 	return u
+}
+
+// replaced marks the words that xargs -I fills in from its input.
+func replaced(words []Word, mark string) []Word {
+	out := append([]Word(nil), words...)
+	for i, w := range out {
+		if k := strings.Index(w.Text, mark); k >= 0 {
+			out[i].Known, out[i].Prefix, out[i].pattern = Unknown, "", false
+			if w.Known == Literal && k > 0 {
+				out[i].Known, out[i].Prefix = Partial, w.Text[:k]
+			}
+		}
+	}
+	return out
 }
 
 // joined lists the command that a wrapper makes of its words by joining them for a shell.
@@ -178,6 +204,17 @@ func (s *scanner) wrapperArgs(name string, w *wrapSpec, argv []Word, st *state) 
 		case name == "env" && (strings.HasPrefix(a.Text, "-C") || strings.HasPrefix(a.Text, "--chdir")):
 			st.dirs = nil
 		case name == "xargs" && (strings.HasPrefix(a.Text, "-p") || strings.HasPrefix(a.Text, "-o") || strings.HasPrefix(a.Text, "-a") || strings.HasPrefix(a.Text, "--arg")):
+			return nil, nil, "the option " + show(a) + " of xargs is not understood"
+		case name == "xargs" && (strings.HasPrefix(a.Text, "-I") || strings.HasPrefix(a.Text, "-i") || strings.HasPrefix(a.Text, "--replace")):
+			st.replace = "{}"
+			if a.Text == "-I" {
+				if st.replace = argv[i+1].Text; argv[i+1].Known != Literal || st.replace == "" {
+					return nil, nil, "the option " + show(a) + " of xargs is not understood"
+				}
+			} else if t := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(a.Text, "--replace="), "--replace"), "-I"), "-i"); t != "" {
+				st.replace = t
+			}
+		case name == "xargs" && strings.ContainsAny(strings.TrimLeft(a.Text, "-"), "Ii") && !strings.HasPrefix(a.Text, "--"):
 			return nil, nil, "the option " + show(a) + " of xargs is not understood"
 		case name == "sudo" && strings.HasPrefix(a.Text, "-") && !strings.HasPrefix(a.Text, "--") && strings.ContainsAny(a.Text, "isDR"):
 			st.dirs = nil
