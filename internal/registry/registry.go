@@ -27,13 +27,15 @@ type Registry struct {
 	model    string
 
 	mu     sync.Mutex
-	others map[string]entry          // by name; tools that came later, such as an MCP server's
+	others []entry                   // sorted by name; tools that came later, such as an MCP server's
 	api    map[string]schema.APITool // by name, fixed when first asked for
+	last   *Pool                     // assembled last, given again while nothing changed
 }
 
 type entry struct {
 	tool   tool.Tool
 	schema *schema.Schema
+	exists bool // its gate is on, and it does not object
 }
 
 // New makes a registry of built-in tools. Two tools that answer to the same
@@ -51,26 +53,35 @@ func New(builtins []tool.Tool, features tool.Features, model string) (*Registry,
 			owner[name] = t.Name()
 		}
 	}
-	r := &Registry{features: features, model: model, others: map[string]entry{}, api: map[string]schema.APITool{}}
+	r := &Registry{features: features, model: model, api: map[string]schema.APITool{}}
 	for _, t := range builtins {
-		r.builtins = append(r.builtins, entry{t, schema.For(t)})
+		r.builtins = append(r.builtins, r.entry(t))
 	}
-	slices.SortFunc(r.builtins, func(a, b entry) int { return strings.Compare(a.tool.Name(), b.tool.Name()) })
+	slices.SortFunc(r.builtins, byName)
 	return r, nil
 }
+
+func (r *Registry) entry(t tool.Tool) entry {
+	return entry{tool: t, schema: schema.For(t), exists: t.Enabled(r.features)}
+}
+
+func byName(a, b entry) int { return strings.Compare(a.tool.Name(), b.tool.Name()) }
 
 // SetOthers replaces the tools that are not built in. Of two with one name the
 // first wins.
 func (r *Registry) SetOthers(tools []tool.Tool) {
-	others := make(map[string]entry, len(tools))
+	var others []entry
+	taken := map[string]bool{}
 	for _, t := range tools {
-		if _, taken := others[t.Name()]; !taken {
-			others[t.Name()] = entry{t, schema.For(t)}
+		if !taken[t.Name()] {
+			taken[t.Name()] = true
+			others = append(others, r.entry(t))
 		}
 	}
+	slices.SortFunc(others, byName)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.others = others
+	r.others, r.last = others, nil
 }
 
 // Names lists every tool that exists at all, gated or not: what a rule may
@@ -83,8 +94,8 @@ func (r *Registry) Names() []string {
 		names = append(names, e.tool.Name())
 		names = append(names, e.tool.Facts().Aliases...)
 	}
-	for name := range r.others {
-		names = append(names, name)
+	for _, e := range r.others {
+		names = append(names, e.tool.Name())
 	}
 	slices.Sort(names)
 	return names
@@ -101,35 +112,34 @@ type Select struct {
 	Hidden []string
 }
 
-// Pool assembles the tools of one request.
+// Pool assembles the tools of one request. While nothing changed, it is the same
+// pool.
 func (r *Registry) Pool(s Select) *Pool {
 	r.mu.Lock()
-	others := make([]entry, 0, len(r.others))
-	for _, e := range r.others {
-		others = append(others, e)
-	}
-	r.mu.Unlock()
-	slices.SortFunc(others, func(a, b entry) int { return strings.Compare(a.tool.Name(), b.tool.Name()) })
-
-	p := &Pool{registry: r, byName: map[string]entry{}}
-	add := func(e entry) {
-		f := e.tool.Facts()
-		if _, taken := p.byName[f.Name]; taken || !e.tool.Enabled(r.features) || s.Denied != nil && s.Denied(f) {
-			return
-		}
-		if !slices.Contains(s.Hidden, f.Name) {
-			p.order = append(p.order, e)
-		}
-		p.byName[f.Name] = e
-	}
+	defer r.mu.Unlock()
+	included := make([]bool, 0, len(r.builtins)+len(r.others))
 	for _, e := range r.builtins {
-		if s.Only == nil || slices.Contains(s.Only, e.tool.Name()) {
-			add(e)
-		}
+		included = append(included, e.exists && (s.Only == nil || slices.Contains(s.Only, e.tool.Name())) && (s.Denied == nil || !s.Denied(e.tool.Facts())))
 	}
-	p.builtins = len(p.order)
-	for _, e := range others {
-		add(e)
+	for _, e := range r.others {
+		included = append(included, e.exists && (s.Denied == nil || !s.Denied(e.tool.Facts())))
+	}
+	if r.last != nil && slices.Equal(r.last.included, included) && slices.Equal(r.last.hidden, s.Hidden) {
+		return r.last
+	}
+	p := &Pool{registry: r, byName: map[string]entry{}, included: included, hidden: slices.Clone(s.Hidden)}
+	for i, e := range slices.Concat(r.builtins, r.others) {
+		name := e.tool.Name()
+		if _, taken := p.byName[name]; taken || !included[i] {
+			continue
+		}
+		if !slices.Contains(s.Hidden, name) {
+			p.order = append(p.order, e)
+			if i < len(r.builtins) {
+				p.builtins++
+			}
+		}
+		p.byName[name] = e
 	}
 	for _, e := range p.order {
 		for _, alias := range e.tool.Facts().Aliases {
@@ -138,6 +148,7 @@ func (r *Registry) Pool(s Select) *Pool {
 			}
 		}
 	}
+	r.last = p
 	return p
 }
 
@@ -147,6 +158,9 @@ type Pool struct {
 	order    []entry
 	builtins int
 	byName   map[string]entry
+
+	included []bool   // of the registry's tools, in order
+	hidden   []string // left out of the order
 }
 
 // Lookup finds a tool by its name or an alias.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -133,17 +134,26 @@ func lineQuarters(line string) int {
 	return n
 }
 
+// numberWidth is the width of a line's number, as in cat -n.
+const numberWidth = 6
+
 // numbered writes lines as cat -n does.
 func numbered(content string, first int) string {
-	var b strings.Builder
-	b.Grow(len(content) + len(content)/8)
+	const blanks = "      "
+	out := make([]byte, 0, len(content)+(strings.Count(content, "\n")+1)*(numberWidth+2))
+	var digits [20]byte
 	for n := first; ; n++ {
 		line, rest, more := strings.Cut(content, "\n")
-		fmt.Fprintf(&b, "%6d\t%s", n, line)
-		if !more {
-			return b.String()
+		number := strconv.AppendInt(digits[:0], int64(n), 10)
+		if pad := numberWidth - len(number); pad > 0 {
+			out = append(out, blanks[:pad]...)
 		}
-		b.WriteByte('\n')
+		out = append(append(out, number...), '\t')
+		out = append(out, line...)
+		if !more {
+			return string(out)
+		}
+		out = append(out, '\n')
 		content = rest
 	}
 }

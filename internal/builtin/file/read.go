@@ -347,11 +347,14 @@ func inHistory(env *tool.Env, out ReadOutput) bool {
 	if env.History == nil {
 		return false
 	}
+	messages := env.History()
+	if len(messages) == 0 {
+		return false
+	}
 	text := mapRead(out)[0].Text
 	if len(text) <= len(unchangedText) {
 		return false // repeating it costs less than saying so
 	}
-	messages := env.History()
 	for i := len(messages) - 1; i >= 0; i-- {
 		for _, b := range messages[i].Content {
 			if b.Type == tool.BlockToolResult && !b.IsError && len(b.Content) == 1 && b.Content[0].Text == text {
