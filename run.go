@@ -10,6 +10,7 @@ import (
 
 	"github.com/sevengate/sevengate/internal/agent"
 	"github.com/sevengate/sevengate/internal/gate"
+	"github.com/sevengate/sevengate/internal/model"
 	"github.com/sevengate/sevengate/internal/schedule"
 	"github.com/sevengate/sevengate/internal/session"
 	"github.com/sevengate/sevengate/tool"
@@ -37,7 +38,7 @@ func (r *Runtime) RunMessage(ctx context.Context, prompt tool.Message) (Outcome,
 }
 
 // begin opens the session and the model at the first prompt.
-func (r *Runtime) begin() (*agent.Agent, error) {
+func (r *Runtime) begin() (_ *agent.Agent, err error) {
 	if r.specErr != nil {
 		return nil, r.specErr
 	}
@@ -49,9 +50,10 @@ func (r *Runtime) begin() (*agent.Agent, error) {
 	if r.agent != nil {
 		return r.agent, nil
 	}
-	provider, err := r.spec.open(r.env)
-	if err != nil {
-		return nil, err
+	if r.provider == nil {
+		if r.provider, err = r.spec.open(r.env); err != nil {
+			return nil, err
+		}
 	}
 	if r.session == nil && !r.opts.Ephemeral {
 		r.session, err = r.store.Create(session.Header{ID: r.id, Cwd: r.dir, Model: r.Model()})
@@ -60,7 +62,7 @@ func (r *Runtime) begin() (*agent.Agent, error) {
 		}
 	}
 	cfg := agent.Config{
-		Provider: provider, Model: r.spec.name, System: r.system(), MaxTokens: r.opts.MaxTokens, MaxTurns: r.opts.MaxTurns,
+		Provider: r.provider, Model: r.spec.name, System: r.system(), MaxTokens: r.opts.MaxTokens, MaxTurns: r.opts.MaxTurns,
 		Gate: r.gate, Conversation: r.conv, Pool: r.pool, Disclose: r.disclose, Hooks: r.hooks,
 		Schedule: r.schedule, MaxConcurrent: r.max, Observe: r.opts.Observe,
 	}
@@ -70,8 +72,28 @@ func (r *Runtime) begin() (*agent.Agent, error) {
 	if r.resumed != nil {
 		cfg.History = r.resumed.Messages
 	}
-	r.provider, r.agent = provider, agent.New(cfg)
+	r.agent = agent.New(cfg)
 	return r.agent, nil
+}
+
+// classifierModel gives the model that answers in auto mode: the session's own.
+func (r *Runtime) classifierModel() (model.Provider, string, error) {
+	if r.specErr != nil {
+		return nil, "", r.specErr
+	}
+	if r.spec.provider == "script" {
+		return nil, "", errors.New("a scripted model judges nothing")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.provider == nil {
+		p, err := r.spec.open(r.env)
+		if err != nil {
+			return nil, "", err
+		}
+		r.provider = p
+	}
+	return r.provider, r.spec.name, nil
 }
 
 // recordState writes what a resumed conversation needs beside its messages.

@@ -216,6 +216,7 @@ func (r *Runtime) assemble(ctx context.Context) error {
 		ToolNames:    func() []string { return r.registry.Names() },
 		SettingsDirs: []string{r.state},
 		Store:        r.watcher,
+		Classifier:   &agent.Classifier{Open: r.classifierModel},
 	})
 	transcript := filepath.Join(r.store.Dir(), r.id+".jsonl")
 	r.folder = filepath.Join(r.store.Dir(), r.id)
@@ -456,6 +457,39 @@ func (r *Runtime) Sessions() ([]SessionInfo, error) { return r.store.List() }
 
 // Trust is the record of trusted projects.
 func (r *Runtime) Trust() *settings.TrustStore { return r.watcher.Trust() }
+
+// Withheld says in words what the project's own settings bring that does not
+// count, since the project is not trusted; nil when there is nothing.
+func (r *Runtime) Withheld(ctx context.Context) []string {
+	s := r.watcher.Current(ctx)
+	if s.Trust.Trusted {
+		return nil
+	}
+	var out []string
+	add := func(n int, what string) {
+		if n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	held := func(entries []settings.Entry) (n int) {
+		for _, e := range entries {
+			if !e.InForce() {
+				n++
+			}
+		}
+		return n
+	}
+	add(held(s.Settings.Permissions.Allow), "rules that allow calls without asking")
+	add(held(s.Settings.Permissions.AdditionalDirectories), "further directories to work in")
+	hooks := 0
+	for _, h := range s.Settings.Hooks {
+		if h.Untrusted {
+			hooks++
+		}
+	}
+	add(hooks, "hooks, which are programs that it runs")
+	return out
+}
 
 // Hooks lists the hooks of the current settings, and what is wrong with them.
 func (r *Runtime) Hooks(ctx context.Context) ([]hook.Group, []hook.Warning) {

@@ -50,6 +50,9 @@ func (t *Terminal) Talk(ctx context.Context, r *sevengate.Runtime, first string)
 	stop := t.watchInterrupts(cancel)
 	defer stop()
 	fmt.Fprintf(t.out, "Sevengate %s · %s · %s\nmode %s · /help for help\n", sevengate.Version, r.Model(), r.Dir(), r.Mode())
+	if err := t.askTrust(ctx, r); err != nil {
+		return err
+	}
 	for prompt := first; ; prompt = "" {
 		if prompt == "" {
 			fmt.Fprint(t.out, "\n> ")
@@ -76,6 +79,39 @@ func (t *Terminal) Talk(ctx context.Context, r *sevengate.Runtime, first string)
 			return err
 		}
 	}
+}
+
+// askTrust asks, where the project's own settings would count for something,
+// whether it is trusted.
+func (t *Terminal) askTrust(ctx context.Context, r *sevengate.Runtime) error {
+	withheld := r.Withheld(ctx)
+	if len(withheld) == 0 {
+		return nil
+	}
+	fmt.Fprintf(t.out, "\nThe settings of this project bring:\n")
+	for _, w := range withheld {
+		fmt.Fprintf(t.out, "  %s\n", w)
+	}
+	fmt.Fprintf(t.out, "They count only if you trust the project (sevengate settings show lists them).\nTrust it? [y/N]: ")
+	line, err := t.lines.Next(ctx)
+	if err != nil {
+		fmt.Fprintln(t.out)
+		if errors.Is(err, io.EOF) {
+			return nil // nobody said yes
+		}
+		return err
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		if err := r.Trust().SetTrust(r.Dir(), true); err != nil {
+			fmt.Fprintf(t.out, "  It could not be recorded: %v\n", err)
+			return nil
+		}
+		fmt.Fprintln(t.out, "  Trusted. sevengate trust --remove takes it back.")
+	default:
+		fmt.Fprintln(t.out, "  Not trusted: they do not count.")
+	}
+	return nil
 }
 
 // watchInterrupts sends Ctrl-C to the running turn, or else to the whole
