@@ -334,9 +334,9 @@ func TestForeignSchemas(t *testing.T) {
 
 func TestMisbehaviour(t *testing.T) {
 	t.Parallel()
-	s := stdio(t, "r", "raw:bad")
-	s.Timeout = 3 * time.Second
-	m := start(t, nil, s)
+	short := stdio(t, "short", "raw:bad")
+	short.Timeout = 3 * time.Second
+	m := start(t, nil, stdio(t, "r", "raw:bad"), short)
 	up(t, m)
 	ok := func() {
 		t.Helper()
@@ -352,7 +352,7 @@ func TestMisbehaviour(t *testing.T) {
 		t.Error(err)
 	}
 	ok()
-	if _, _, err := run(t, m, "mcp__r__never", `{}`); err == nil || !strings.Contains(err.Error(), "within 3s") {
+	if _, _, err := run(t, m, "mcp__short__never", `{}`); err == nil || !strings.Contains(err.Error(), "within 3s") {
 		t.Error(err)
 	}
 	ok()

@@ -106,10 +106,24 @@ type idScanner struct {
 }
 
 func (s *idScanner) Write(p []byte) (int, error) {
-	for _, c := range p {
-		s.next(c)
+	n := len(p)
+	for len(p) > 0 {
+		if s.str && !s.esc && s.depth > 1 { // most of a large message is text
+			i := bytes.IndexByte(p, '"')
+			if i < 0 {
+				i = len(p)
+			}
+			if j := bytes.IndexByte(p[:i], '\\'); j >= 0 {
+				i = j
+			}
+			if p = p[i:]; len(p) == 0 {
+				break
+			}
+		}
+		s.next(p[0])
+		p = p[1:]
 	}
-	return len(p), nil
+	return n, nil
 }
 
 func (s *idScanner) next(c byte) {

@@ -29,6 +29,8 @@ const (
 	// steadyAfter is how long a connection must last for earlier failures to be
 	// forgotten.
 	steadyAfter = time.Minute
+	// resourceTimeout bounds a request that only reads.
+	resourceTimeout = 2 * time.Minute
 	// readyWait is how long a call waits for a server that is connected to again.
 	readyWait = 10 * time.Second
 	// refreshDelay joins notifications of changed lists.
