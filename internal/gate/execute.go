@@ -48,7 +48,7 @@ func (r *run) execute(ctx context.Context) bool {
 	r.err = err
 	if cause := context.Cause(ctx); cause != nil {
 		r.res.Cancelled = true
-		r.err = fmt.Errorf("%w (the call was stopped while it ran: %s)", err, cancelText(cause))
+		r.err = fmt.Errorf("%w (%s)", err, cancelText(cause))
 		if errors.Is(err, context.Canceled) || errors.Is(err, cause) {
 			r.err = fmt.Errorf("the call was stopped while it ran: %s; what it had begun may be done in part", cancelText(cause))
 		}

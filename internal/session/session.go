@@ -189,8 +189,10 @@ func (s *Session) Append(e Entry) error {
 	if e.UUID == "" {
 		e.UUID = NewID()
 	}
-	line, err := json.Marshal(e)
-	if err != nil {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line) // ends with a line feed
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e); err != nil {
 		return fmt.Errorf("encoding a transcript entry: %w", err)
 	}
 	s.mu.Lock()
@@ -198,7 +200,7 @@ func (s *Session) Append(e Entry) error {
 	if s.err != nil {
 		return s.err
 	}
-	if _, err := s.file.Write(append(line, '\n')); err != nil {
+	if _, err := s.file.Write(line.Bytes()); err != nil {
 		s.err = fmt.Errorf("writing the transcript: %w", err)
 	}
 	s.clean = e.Type == TypeEnd

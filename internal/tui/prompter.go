@@ -16,6 +16,7 @@ import (
 
 	"github.com/sevengate/sevengate/internal/builtin/ask"
 	"github.com/sevengate/sevengate/internal/gate"
+	"github.com/sevengate/sevengate/internal/permission"
 	"github.com/sevengate/sevengate/tool"
 )
 
@@ -131,10 +132,11 @@ func (p *Prompter) show(q gate.Question) []choice {
 		name = "Agent " + q.AgentID
 	}
 	fmt.Fprintf(w, "\n%s wants to use %s\n", name, q.Call.Tool().Facts().Name)
-	if use := q.Call.ViewUse(); use != "" {
+	use := q.Call.ViewUse()
+	if use != "" {
 		fmt.Fprintf(w, "  %s\n", indentBy(Printable(use), "  "))
 	}
-	if r, ok := q.Call.ViewPreview(); ok && r.Detail != "" {
+	if r, ok := q.Call.ViewPreview(); ok && r.Detail != "" && strings.TrimSpace(r.Detail) != strings.TrimSpace(use) {
 		fmt.Fprintf(w, "%s\n", indentBy(clipLines(Printable(r.Detail), maxPreviewLines), "  "))
 	}
 	d := q.Decision
@@ -153,7 +155,11 @@ func (p *Prompter) show(q gate.Question) []choice {
 			if part.Behavior != tool.Allow {
 				mark = "?"
 			}
-			fmt.Fprintf(w, "  %s %s\n", mark, Printable(part.Text))
+			what := part.Text
+			if part.Kind != permission.PartCommand {
+				what = part.Kind + " " + what
+			}
+			fmt.Fprintf(w, "  %s %s\n", mark, Printable(what))
 		}
 	}
 	choices := []choice{{keys: []string{"y", "yes"}, text: "yes, this once", answer: gate.Answer{Behavior: tool.Allow}}}
