@@ -102,7 +102,7 @@ func (d *diagnostics) latest(path string, doc Document) (out []Diagnostic, count
 	return f.list, f.count, fresh, d.changed
 }
 
-func (d *diagnostics) wait(ctx context.Context, done <-chan struct{}, path string, doc Document) ([]Diagnostic, bool) {
+func (d *diagnostics) wait(ctx context.Context, done <-chan struct{}, path string, doc Document, settle time.Duration) ([]Diagnostic, bool) {
 	quiet := time.NewTimer(time.Hour)
 	quiet.Stop()
 	defer quiet.Stop()

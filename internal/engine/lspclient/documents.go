@@ -182,10 +182,6 @@ func (s *Server) FilesChanged(changes map[string]FileChange) error {
 	return s.conn.notify("workspace/didChangeWatchedFiles", map[string]any{"changes": events})
 }
 
-// settle is how long no further diagnostics must come until those of a file count as
-// complete: servers send them in several steps.
-const settle = 300 * time.Millisecond
-
 // Known gives the diagnostics that the server sent last of a file; ok is false if it
 // never sent any.
 func (s *Server) Known(path string) (out []Diagnostic, ok bool) {
@@ -194,8 +190,9 @@ func (s *Server) Known(path string) (out []Diagnostic, ok bool) {
 }
 
 // Diagnostics waits until the server has sent diagnostics for what Sync showed it,
-// at most until ctx is done, and gives the latest. fresh is false if nothing has come
-// for this content.
-func (s *Server) Diagnostics(ctx context.Context, path string, doc Document) (out []Diagnostic, fresh bool) {
-	return s.diags.wait(ctx, s.conn.done, path, doc)
+// at most until ctx is done, and gives the latest. Since servers send them in several
+// steps, they count as complete when no more have come for the time quiet. fresh is
+// false if nothing has come for this content.
+func (s *Server) Diagnostics(ctx context.Context, path string, doc Document, quiet time.Duration) (out []Diagnostic, fresh bool) {
+	return s.diags.wait(ctx, s.conn.done, path, doc, quiet)
 }

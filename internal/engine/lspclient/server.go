@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -216,6 +217,26 @@ func (s *Server) Busy() []string {
 	return out
 }
 
+// idlePoll is how often WaitIdle looks.
+const idlePoll = 50 * time.Millisecond
+
+// WaitIdle waits until the server says that it is at nothing any more; false if that
+// did not come before the end of ctx or of the server.
+func (s *Server) WaitIdle(ctx context.Context) bool {
+	tick := time.NewTicker(idlePoll)
+	defer tick.Stop()
+	for len(s.Busy()) > 0 {
+		select {
+		case <-tick.C:
+		case <-s.Done():
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
 // Close asks the server to end, and ends it and all that it started if it does not.
 // It waits for both, at most some multiples of [ShutdownTimeout].
 func (s *Server) Close() {
@@ -344,7 +365,13 @@ const maxWordsChars = 400
 func (t *tail) text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(string(t.data), string(utf8.RuneError))), " "))
+	words := strings.Join(strings.Fields(strings.ToValidUTF8(string(t.data), string(utf8.RuneError))), " ")
+	r := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1 // colours and the like
+		}
+		return r
+	}, words))
 	if len(r) > maxWordsChars {
 		return "…" + string(r[len(r)-maxWordsChars:])
 	}

@@ -249,6 +249,14 @@ func (s *server) serve(m message) {
 			s.answer(m.ID, map[string]any{"contents": map[string]any{"kind": "markdown", "value": "the word " + word(s.docs[uri], p.Position)}})
 		}
 	case "textDocument/definition":
+		if s.modes["loading"] && s.asked == 0 {
+			s.asked++
+			s.send(message{Method: "$/progress", Params: json.RawMessage(`{"token":"l","value":{"kind":"begin","title":"Loading"}}`)})
+			s.answer(m.ID, nil)
+			time.Sleep(200 * time.Millisecond)
+			s.send(message{Method: "$/progress", Params: json.RawMessage(`{"token":"l","value":{"kind":"end"}}`)})
+			return
+		}
 		places := s.find(word(s.docs[uri], p.Position), uri)
 		if len(places) > 0 {
 			s.answer(m.ID, map[string]any{"targetUri": places[0]["uri"], "targetRange": places[0]["range"], "targetSelectionRange": places[0]["range"]})
