@@ -117,6 +117,14 @@ func (w Word) mayBeOption() bool {
 	if w.Known == Literal {
 		return strings.HasPrefix(w.Text, "-")
 	}
+	if w.alts != nil {
+		for _, a := range w.alts {
+			if a.mayBeOption() {
+				return true
+			}
+		}
+		return false
+	}
 	if w.Prefix == "" || w.Prefix[0] == '-' {
 		return true
 	}

@@ -191,6 +191,11 @@ func (s *scanner) copy(c *Command, a *args, pos []Word, st state, name string, r
 // critical says why the removal of what a word names must never go without a
 // person, or "".
 func (s *scanner) critical(w Word, dirs []string, recursive bool) string {
+	for _, a := range w.alts {
+		if why := s.critical(a, dirs, recursive); why != "" {
+			return why
+		}
+	}
 	what := show(w)
 	if w.Known != Literal && !w.pattern {
 		return criticalUnknown(w, what)

@@ -2,6 +2,7 @@ package shellscan
 
 // readOnlyYes change nothing.
 var readOnlyYes = []string{
+	"for f in a b; do sort \"$f\"; done", "for f in ./*.txt; do sort \"$f\"; done",
 	"ls", "ls -la src", "ls *.ts", "cat a.txt b.txt", "cat < notes.md", "pwd", "echo hi", "echo -n \"$x\" *", "printf '%s\\n' \"$PWD\"", "head -5 a", "head -n 20 a | tail -n +5", "tail -f log", "wc -l src/*.py",
 	"grep -rn foo . --include='*.go'", "grep -E 'a|b' f", "rg foo", "rg -n --glob '*.go' foo src", "rg -tgo 'a b'", "find . -name '*.go' -type f", "find src -maxdepth 2 -printf '%p\\n'", "find . -newer a -not -path '*/.git/*'", "find . \\( -name a -o -name b \\) -print0",
 	"find . -name '*.md' -exec grep -l foo {} \\;", "find . -type f -exec wc -l {} +", "fd -e go foo", "sort a | uniq -c | sort -rn", "sort -k2,2n -t, a", "cut -d / -f 1 a", "column -s / -t a", "tr a-z A-Z", "nl -ba a", "paste -d, a b", "comm -12 a b", "diff -u a b", "cmp a b",
@@ -23,6 +24,7 @@ var readOnlyYes = []string{
 
 // readOnlyNo may change something, or cannot be told.
 var readOnlyNo = []string{
+	"for f in a -o; do sort \"$f\"; done", "for f in *; do sort \"$f\"; done",
 	"awk '{print $1,\n $2 > \"x\"}' a", "awk '{ if (1) /\"/ ; print \"x\" > \"f\" }' a", "xargs -I{} {}", "xargs -I% sh -c %", "ls | xargs -i rg {}", "xargs -ti rm {}", "sed 's/[]/]/w x/' a", "HOME=/etc bash -c 'rm ~/x'", "declare 'a[$(x)]=1'", "wait -p 'a[$(x)]'", "timeout 5 cd x && rm y", "env -C d touch x",
 	"touch x", "rm x", "mkdir x", "cp a b", "mv a b", "ln -s a b", "chmod +x a", "tee x", "dd if=a of=b", "truncate -s0 a", "make", "npm test", "npm install", "./x.sh", "sh x.sh", "python3 x.py", "python3 -c 'print(1)'", "node -e 1", "perl -e 1", "curl x", "wget x", "ping x", "ssh h", "nc h 1",
 	"echo x > f", "echo x >> f", "ls 2> f", "ls &> f", "ls >& f", "ls >| f", "cat <> f", "> f", "{ ls; } > f", "for i in a; do ls; done > f", "ls > /dev/tcp/h/1", "cat < /dev/tcp/h/1", "echo > $x",

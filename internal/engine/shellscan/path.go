@@ -12,6 +12,13 @@ func cleanPath(p string) string { return path.Clean(p) }
 
 // resolve gives the files that a word names: one for each possible directory.
 func resolve(w Word, dirs []string) []Path {
+	if w.alts != nil {
+		var out []Path
+		for _, a := range w.alts {
+			out = append(out, resolve(a, dirs)...)
+		}
+		return out
+	}
 	if w.Known == Literal {
 		if w.Text == "" {
 			return nil

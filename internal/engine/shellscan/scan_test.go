@@ -262,6 +262,11 @@ func TestPaths(t *testing.T) {
 		{"cat src/*.go", "src/*.go", "", ""},
 		{"find src doc -name x", "src doc", "", ""},
 		{"find . -exec cat {} \\;", "/home/u/ws /home/u/ws/**", "", ""},
+		{"for f in a src/*.go; do cat \"$f\" \"d/$f.x\"; done", "a src/*.go d/a.x d/src/*.go.x", "", ""},
+		{"for f in a; do f=/etc/passwd; cat \"$f\"; done", "?$f", "", ""},
+		{"for f in a; do read f; cat \"$f\"; done", "?$f", "", ""},
+		{"for f in a b; do rm \"$f\"; done", "", "", "a b"},
+		{"for f in $X; do cat \"$f\"; done", "?$f", "", ""},
 		{"find src -delete", "src", "", "src/**"},
 		{"git diff --no-index /etc/hostname a", "/etc/hostname/** a/**", "", ""},
 		{"git blame --contents ../x a", "/home/u/x a/**", "", ""},
@@ -328,7 +333,7 @@ func TestDir(t *testing.T) {
 func TestCritical(t *testing.T) {
 	for _, src := range []string{"rm -rf /", "rm -rf /*", "rm -rf /etc", "rm -r /usr/", "rm -rf ~", "rm -rf ~/", "rm -rf $HOME", "rm -rf \"$HOME\"/", "rm -rf .", "rm -rf ./", "rm -rf ..", "rm -rf ../", "rm -rf *", "rm -rf ./*", "rm -rf ../*",
 		"rm -rf \"$D\"/", "rm -rf \"$D\"/*", "rm -rf $D/*", "rm -rf ${D}/", "rm -rf $(pwd)", "rm -rf `pwd`", "rmdir /opt", "rm -rf ~/*", "rm -rf ~root", "echo $(rm -rf /)", "sudo rm -rf /", "bash -c 'rm -rf /'", "cd / && rm -rf *",
-		"cd /home/u && rm -rf ws", "rm -rf /home/u/ws/sub/..", "rm -rf --no-preserve-root /", "rm -fr -- /", "find / -delete", "env rm -rf ~", "rm -rf {/,x}", "mv /etc /tmp/x", "cd $x && rm -rf ..", "rm -rf \"/$X\"", "/bin/rm -rf /", "HOME=/x; rm -rf $HOME"} {
+		"cd /home/u && rm -rf ws", "rm -rf /home/u/ws/sub/..", "rm -rf --no-preserve-root /", "rm -fr -- /", "find / -delete", "env rm -rf ~", "rm -rf {/,x}", "mv /etc /tmp/x", "cd $x && rm -rf ..", "for d in /etc a; do rm -rf \"$d\"; done", "for d in /; do rm -rf \"$d\"/*; done", "rm -rf \"/$X\"", "/bin/rm -rf /", "HOME=/x; rm -rf $HOME"} {
 		found := false
 		for _, c := range scan(src).Commands {
 			found = found || c.Critical != ""

@@ -107,6 +107,8 @@ type Word struct {
 	placeholder bool
 	// process is a process substitution, which is no file of the disk.
 	process bool
+	// alts are the values that a loop gives the word; nil when not known.
+	alts []Word
 }
 
 // Assign is a variable assignment in front of a command, or on its own.

@@ -14,9 +14,10 @@ type atom struct {
 	text    string // the value, or the text as written when unknown
 	quoted  bool
 	unknown bool
-	multi   bool // an unquoted expansion
-	glob    bool // an extended pattern
-	process bool // a process substitution
+	multi   bool   // an unquoted expansion
+	glob    bool   // an extended pattern
+	process bool   // a process substitution
+	items   []Word // the values of a loop variable
 }
 
 // words evaluates words, listing the commands of their substitutions.
@@ -296,6 +297,7 @@ func (s *scanner) join(atoms []atom, src string, st state) Word {
 		b.WriteString(a.text)
 	}
 	w.Text = b.String()
+	w.alts = alternatives(atoms)
 	if len(atoms) == 1 && atoms[0].process {
 		w.process, w.Prefix = true, "/dev/fd/"
 	}
@@ -307,6 +309,76 @@ func (s *scanner) join(atoms []atom, src string, st state) Word {
 		}
 	}
 	return w
+}
+
+// loopItems gives the words that a loop variable takes, when nothing else in the
+// script sets it.
+func (s *scanner) loopItems(name string, st state) []Word {
+	if len(st.vars) == 0 || s.depth > 1 {
+		return nil
+	}
+	for i := len(st.vars) - 1; i >= 0; i-- {
+		if st.vars[i].name == name {
+			if setAgain(s.whole, name) {
+				return nil
+			}
+			return st.vars[i].items
+		}
+	}
+	return nil
+}
+
+// setAgain tells that a name stands more than once where it could be set.
+func setAgain(src, name string) bool {
+	n := 0
+	for from := 0; ; {
+		k := strings.Index(src[from:], name)
+		if k < 0 {
+			return n > 1
+		}
+		k += from
+		from = k + len(name)
+		if k > 0 && (nameByte(src[k-1]) || strings.IndexByte("-/.$", src[k-1]) >= 0 || src[k-1] == '{' && k > 1 && src[k-2] == '$') ||
+			from < len(src) && (nameByte(src[from]) || strings.IndexByte("./", src[from]) >= 0) {
+			continue
+		}
+		n++
+	}
+}
+
+// alternatives are the values of a word with one loop variable in it.
+func alternatives(atoms []atom) []Word {
+	at := -1
+	for i, a := range atoms {
+		switch {
+		case a.unknown && (a.items == nil || at >= 0):
+			return nil
+		case a.unknown:
+			at = i
+		case strings.ContainsAny(a.text, "*?[\\"):
+			return nil // beside a pattern it could not be told what is one
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	pre, post := "", ""
+	for i, a := range atoms {
+		if i < at {
+			pre += a.text
+		} else if i > at {
+			post += a.text
+		}
+	}
+	out := make([]Word, 0, len(atoms[at].items))
+	for _, item := range atoms[at].items {
+		if item.Known != Literal && !item.pattern || item.Text == "" && pre == "" {
+			return nil
+		}
+		item.Text, item.Prefix, item.Multi = pre+item.Text+post, pre+item.Prefix, false
+		out = append(out, item)
+	}
+	return out
 }
 
 // globAt gives the place of the first pattern character in the n-th part, or -1. A
@@ -420,6 +492,9 @@ func (s *scanner) param(p *syntax.ParamExp, quoted bool, st state) atom {
 	}
 	v, ok := s.value(name, st)
 	if !ok || !quoted && strings.ContainsAny(v, " \t\n*?[\\") {
+		if !ok && quoted {
+			unknown.items = s.loopItems(name, st)
+		}
 		return unknown
 	}
 	return atom{text: v, quoted: true}
