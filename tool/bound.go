@@ -122,7 +122,7 @@ func (b *boundCall[In, Out]) checkPermissions(ctx context.Context, env *Env) Ver
 func (b *boundCall[In, Out]) call(ctx context.Context, env *Env) (Outcome, error) {
 	r, err := b.d.def.Call(ctx, b.in, env)
 	if err != nil {
-		return Outcome{}, err
+		return Outcome{Modify: r.Modify}, err
 	}
 	return Outcome{Data: r.Data, Messages: r.Messages, Modify: r.Modify, Meta: r.Meta, Structured: r.Structured, IsError: r.IsError}, nil
 }

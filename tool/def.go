@@ -138,7 +138,8 @@ type Result[Out any] struct {
 	// Messages are added to the conversation after the result.
 	Messages []Message
 	// Modify changes the context of the calls that follow. It is refused, with
-	// an error, unless the call ran alone.
+	// an error, unless the call ran alone. It is the one part of a Result that
+	// counts beside an error too: a command that fails may have moved.
 	Modify func(*Context)
 	// Meta and Structured carry what an MCP server returned beside the content.
 	Meta       json.RawMessage

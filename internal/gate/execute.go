@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,8 +34,9 @@ func (r *run) execute(ctx context.Context) bool {
 	r.res.Ran, r.res.Start = true, time.Now()
 	outcome, err := r.call.Run(ctx, r.env)
 	r.res.End = time.Now()
-	if err == nil && outcome.Modify != nil && !r.slot.Alone() {
-		err = fmt.Errorf("%s did its work, but what it changes for later calls was not taken over, since other calls ran beside it; call it again by itself", r.call.Name())
+	if outcome.Modify != nil && !r.slot.Alone() {
+		outcome.Modify = nil
+		err = cmp.Or(err, fmt.Errorf("%s did its work, but what it changes for later calls was not taken over, since other calls ran beside it; call it again by itself", r.call.Name()))
 	}
 	r.res.Outcome = outcome
 	if err == nil {

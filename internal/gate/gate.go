@@ -187,13 +187,9 @@ type Result struct {
 // Failed tells whether the call was made and failed.
 func (r *Result) Failed() bool { return r.Ran && r.Block.IsError }
 
-// Modifier is the change of context that the call asks for, if it succeeded.
-func (r *Result) Modifier() func(*tool.Context) {
-	if r.Block.IsError {
-		return nil
-	}
-	return r.Outcome.Modify
-}
+// Modifier is the change of context that the call asks for, also when it
+// failed: a command that fails may have moved.
+func (r *Result) Modifier() func(*tool.Context) { return r.Outcome.Modify }
 
 // EventKind says what an [Event] reports.
 type EventKind int

@@ -86,13 +86,14 @@ func (f *family) bash(ctx context.Context, in BashInput, env *tool.Env) (tool.Re
 	}
 	meaning := shellrun.Interpret(lastWords(m.script, res.ExitCode), res.ExitCode)
 	if res.Killed != "" || !meaning.OK {
-		return none, f.failed(res, meaning, limit, f.settleDir(res, m, env, true), env)
+		dir := f.settleDir(res, m, env)
+		return tool.Result[BashOutput]{Modify: dir.modify}, f.failed(res, meaning, limit, dir, env)
 	}
 	out, err := f.succeeded(res, meaning, m)
 	if err != nil {
 		return none, err
 	}
-	dir := f.settleDir(res, m, env, false)
+	dir := f.settleDir(res, m, env)
 	out.Stderr = joinNotes(out.Stderr, dir.note)
 	recordReads(before, out, env)
 	return tool.Result[BashOutput]{Data: out, Modify: dir.modify}, nil
@@ -170,7 +171,7 @@ type settled struct {
 
 // settleDir decides whether the directory in which the shell ended becomes that of
 // the calls that follow, and says so where it does not.
-func (f *family) settleDir(res shellrun.Result, m *meaning, env *tool.Env, failed bool) settled {
+func (f *family) settleDir(res shellrun.Result, m *meaning, env *tool.Env) settled {
 	if !res.DirKnown {
 		if m.script.ChangesDir {
 			return settled{note: resetNote(env.Cwd)}
@@ -189,9 +190,8 @@ func (f *family) settleDir(res shellrun.Result, m *meaning, env *tool.Env, faile
 	if err != nil || !info.IsDir() {
 		inside = false
 	}
-	// What a failed call changes for others is not taken over, and neither is what
-	// a call changes that may have run beside others.
-	if failed || !inside || !m.mayMove || env.Depth > 0 || f.deps.KeepDir {
+	// What a call changes that may have run beside others is not taken over.
+	if !inside || !m.mayMove || env.Depth > 0 || f.deps.KeepDir {
 		return settled{note: resetNote(env.Cwd)}
 	}
 	return settled{modify: func(c *tool.Context) { c.Cwd = dir }}

@@ -94,6 +94,11 @@ func (b *bench) run(ctx context.Context, name string, input any) answer {
 		return answer{err: err, text: err.Error()}
 	}
 	o, err := c.Run(ctx, &env)
+	if o.Modify != nil {
+		now := tool.Context{Cwd: b.env.Cwd, Roots: b.env.Roots}
+		o.Modify(&now)
+		b.env.Cwd = now.Cwd
+	}
 	if err != nil {
 		return answer{err: err, text: err.Error()}
 	}
@@ -106,11 +111,6 @@ func (b *bench) run(ctx context.Context, name string, input any) answer {
 		if x.Type == tool.BlockText {
 			text = append(text, x.Text)
 		}
-	}
-	if o.Modify != nil {
-		now := tool.Context{Cwd: b.env.Cwd, Roots: b.env.Roots}
-		o.Modify(&now)
-		b.env.Cwd = now.Cwd
 	}
 	return answer{text: strings.Join(text, "\n"), blocks: blocks, outcome: o}
 }
@@ -303,7 +303,8 @@ func TestDirectory(t *testing.T) {
 		{"cd sub", sub, false},
 		{"cd .. && pwd", b.root, false},
 		{"(cd sub)", b.root, false},
-		{"cd sub && false", b.root, true},
+		{"cd sub && false", sub, false},
+		{"cd ..", b.root, false},
 		{"cd /", b.root, true},
 		{"cd " + b.outside, b.root, true},
 		{"cd exit", b.root, true},
