@@ -78,7 +78,7 @@ func (s *Service) DiagnosticsAfter(ctx context.Context, path string, timeout tim
 	} else {
 		fmt.Fprintf(&b, "Diagnostics from %s for this file (some may be older than this change):", srv.entry.spec.Name)
 	}
-	show := newShower(s, filepath.Dir(path))
+	show := newShower(s, filepath.Dir(path), nil)
 	items, total := show.diagnostics(path, doc.Text, news, MaxEditDiagnostics)
 	for _, it := range items {
 		b.WriteString("\n" + renderItem(it))

@@ -237,17 +237,20 @@ type located struct {
 // shower turns places of the protocol into what is shown, and hides what may not be.
 type shower struct {
 	s     *Service
-	base  string // what paths are shown relative to
+	base  string   // what paths are shown relative to
+	open  []string // folders whose lines may be shown: reading elsewhere needs leave
 	seen  map[string]bool
 	path  string // the file of text
 	lines *lspclient.Text
 }
 
-func newShower(s *Service, cwd string) *shower {
-	if real, err := filepath.EvalSymlinks(cwd); err == nil {
-		cwd = real
-	}
-	return &shower{s: s, base: cwd, seen: map[string]bool{}}
+func newShower(s *Service, cwd string, roots []string) *shower {
+	cwd = resolved([]string{cwd})[0]
+	return &shower{s: s, base: cwd, open: append(roots, cwd), seen: map[string]bool{}}
+}
+
+func (w *shower) mayShow(path string) bool {
+	return slices.ContainsFunc(w.open, func(dir string) bool { return dir != "" && within(dir, path) })
 }
 
 // pathOf gives the path of a URI, and whether it may not be shown. What is no file of
@@ -308,7 +311,7 @@ func (w *shower) all(found []located, withText bool) (items []Item, total int) {
 			if path != "" {
 				text := w.text(path)
 				it.Character = text.Character(l.r.Start)
-				if withText {
+				if withText && w.mayShow(path) {
 					it.Text = clip(strings.TrimSpace(text.Line(l.r.Start.Line)), MaxLineChars)
 				}
 			}

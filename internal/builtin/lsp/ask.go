@@ -48,7 +48,8 @@ func (s *Service) ask(ctx context.Context, in Input, env *tool.Env) (Output, err
 	if err != nil {
 		return Output{}, err
 	}
-	srv, err := s.server(ctx, path, resolved(env.Roots), true)
+	roots := resolved(env.Roots)
+	srv, err := s.server(ctx, path, roots, true)
 	if err != nil {
 		return Output{}, err
 	}
@@ -62,7 +63,7 @@ func (s *Service) ask(ctx context.Context, in Input, env *tool.Env) (Output, err
 	}
 	q := &question{ctx: ctx, in: in, srv: srv, path: path, doc: doc,
 		out:  Output{Operation: in.Operation, FilePath: path, Server: srv.entry.spec.Name, Root: srv.entry.root, Items: []Item{}},
-		show: newShower(s, env.Cwd)}
+		show: newShower(s, env.Cwd, roots)}
 	if in.Operation.atPosition() {
 		if q.at, err = doc.Text.Position(in.Line, in.Character); err != nil {
 			return Output{}, err

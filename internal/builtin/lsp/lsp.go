@@ -120,7 +120,7 @@ var prompt = fmt.Sprintf(`Asks the language server of a project about code: exac
 - documentSymbol: the outline of a file. workspaceSymbol: symbols of the whole project whose name fits query.
 - prepareCallHierarchy, incomingCalls, outgoingCalls: the function at a place, who calls it, what it calls.
 - diagnostics: errors and warnings of a file, for its present content on disk.
-- Give line and character (both from 1) of the symbol's name for all but documentSymbol, workspaceSymbol and diagnostics. Results read path:line:character, at most %d.
+- Give line and character (both from 1) of the symbol's name for all but documentSymbol, workspaceSymbol and diagnostics. Results read path:line:character and, inside the working directories, the source line; at most %d.
 - The first question starts the server, which may take a while in a large project. Where no server is installed, the call fails: use Grep then.`, MaxResults)
 
 // Tools makes the tool LSP of a service.

@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,6 +33,7 @@ type bench struct {
 	s    *Service
 	tool tool.Tool
 	deny string
+	cwd  string // and the only root; empty means dir
 }
 
 func newBench(t testing.TB, modes string, change ...func(*Server)) *bench {
@@ -74,7 +76,8 @@ func (b *bench) ask(in Input) (Output, string, error) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	place := tool.Place{Cwd: b.dir, Roots: []string{b.dir}}
+	cwd := cmp.Or(b.cwd, b.dir)
+	place := tool.Place{Cwd: cwd, Roots: []string{cwd}}
 	call, err := b.tool.Bind(raw, place)
 	if err != nil {
 		b.t.Fatal(err)
@@ -173,6 +176,20 @@ func TestWhatMayNotBeReadIsNotShown(t *testing.T) {
 		if out.Total != 1 || strings.Contains(text, "secret") {
 			t.Error(text)
 		}
+	}
+}
+
+// Where a file lies is told, but reading lines outside the working directories is a
+// matter of its own.
+func TestLinesFromElsewhereAreNotShown(t *testing.T) {
+	b := newBench(t, "")
+	outside := b.write("a.fk", "alpha\n")
+	b.must(Input{Operation: Hover, FilePath: "a.fk", Line: 1, Character: 1})
+	b.write("sub/b.fk", "x alpha\n")
+	b.cwd = filepath.Join(b.dir, "sub")
+	_, text := b.must(Input{Operation: References, FilePath: "b.fk", Line: 1, Character: 3})
+	if want := "2 references:\n" + outside + ":1:1:\nb.fk:1:3: x alpha"; text != want {
+		t.Fatalf("%s\nwant %s", text, want)
 	}
 }
 

@@ -205,7 +205,8 @@ func (h *History) mark(kind Kind, id, title string) error {
 // Before keeps the present state of a file that is about to be created, replaced
 // or removed. path is absolute and real. When Before returns, what it kept is on
 // disk; if it fails, the file must not be changed. A file that is too large, or not
-// a regular file, is noted as not kept, which is no error.
+// a regular file, is noted as not kept, which is no error. Folders that are missing
+// now count as made for the file, and go with it; those made before the call stay.
 func (h *History) Before(path string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
