@@ -126,7 +126,7 @@ func (s *server) once(ctx context.Context, l *link, name string, in json.RawMess
 	params := &sdk.CallToolParams{Name: name, Arguments: in}
 	params.SetProgressToken(token)
 	res, err := l.session.CallTool(ctx, params)
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, sdk.ErrSessionMissing) {
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}

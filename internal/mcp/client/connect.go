@@ -28,6 +28,10 @@ const (
 // closeWait bounds how long the polite end of a connection may take.
 const closeWait = 3 * time.Second
 
+// stuckTime is how long after the end of a connection a call of it may still
+// be trying to be sent.
+const stuckTime = time.Second
+
 // permanentError is a failure that trying again does not mend.
 type permanentError struct{ error }
 
@@ -165,13 +169,20 @@ func (s *server) open(ctx context.Context, t sdk.Transport, version string, end 
 		return nil, connectError(err)
 	}
 	l := &link{session: session, client: client, done: make(chan struct{}), how: how, roots: roots}
-	l.calls, l.endCalls = context.WithCancelCause(life)
+	l.calls, l.endCalls = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.m.wg.Go(func() {
 		l.err = session.Wait()
 		close(l.done)
 	})
 	l.close = func() {
-		l.endCalls(errLinkClosed)
+		select {
+		case <-l.done:
+			// The calls fail by themselves, each with its reason; only those that
+			// are stuck are ended.
+			time.AfterFunc(stuckTime, func() { l.endCalls(errLinkClosed) })
+		default:
+			l.endCalls(errLinkClosed)
+		}
 		// The polite way waits for the server; what lies beneath does not.
 		closed := make(chan struct{})
 		s.m.wg.Go(func() {
