@@ -214,14 +214,12 @@ func (s *search) walkRoots(visit func(job) error) error {
 			o.Links = walk.LinksSkip
 		}
 		o.Workers = s.opts.Workers
-		n := 0
 		st, err := walk.Walk(s.ctx, o, func(e walk.Entry) error {
-			n++
 			return visit(job{entry: e, root: i, direct: e.Direct})
 		})
 		addWalk(&s.walked, st)
 		if err != nil {
-			if s.ctx.Err() != nil || n > 0 || errors.Is(err, errEnough) {
+			if s.ctx.Err() != nil || st.Files > 0 || errors.Is(err, errEnough) {
 				return err
 			}
 			missing = errors.Join(missing, err)
