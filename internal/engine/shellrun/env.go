@@ -14,8 +14,10 @@ var fixedEnv = []string{
 }
 
 // neverInherited names what a command must not get from the host, a trailing * standing for any ending: the host's own
-// telemetry, and what would tie the command to the host's terminal.
-var neverInherited = []string{"OTEL_*", "GPG_TTY", "SSH_TTY", "PS0", "PS1", "PROMPT_COMMAND"}
+// telemetry, what would tie the command to the host's terminal, and what would give the same text another meaning (where
+// cd goes, which files a shell reads first, what a pattern matches).
+var neverInherited = []string{"OTEL_*", "GPG_TTY", "SSH_TTY", "PS0", "PS1", "PROMPT_COMMAND",
+	"CDPATH", "BASH_ENV", "ENV", "GLOBIGNORE", "SHELLOPTS", "BASHOPTS"}
 
 // environment builds a command's environment. Later entries win; within one source, too.
 func environment(base, scrub []string, layers ...[]string) []string {

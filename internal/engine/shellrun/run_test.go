@@ -252,3 +252,30 @@ func TestProgress(t *testing.T) {
 		}
 	}
 }
+
+func TestTheEnvironmentDoesNotChangeWhatTextMeans(t *testing.T) {
+	dir := t.TempDir()
+	trap := filepath.Join(dir, "trap.sh")
+	if err := os.WriteFile(trap, []byte("echo trapped"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, sub := range []string{"here/sub", "elsewhere/sub"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := New(Options{OutputDir: filepath.Join(dir, "out"), Home: dir, BaseEnv: []string{"PATH=" + os.Getenv("PATH"),
+		"CDPATH=" + filepath.Join(dir, "elsewhere"), "BASH_ENV=" + trap, "ENV=" + trap, "SHELLOPTS=noexec"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	res, err := r.Run(context.Background(), Spec{Command: "cd sub; pwd; bash -c :", Dir: filepath.Join(dir, "here")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.ReadFile(res.OutputFile)
+	if err != nil || !strings.HasSuffix(strings.TrimSpace(string(out)), "here/sub") || strings.Contains(string(out), "trapped") {
+		t.Errorf("it printed %q (%v)", out, err)
+	}
+}
