@@ -2,7 +2,6 @@ package permission
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -209,57 +208,4 @@ func FuzzDecide(f *testing.F) {
 			t.Fatalf("%q passed a bare deny rule", line)
 		}
 	})
-}
-
-func manyRules(n int) []string {
-	out := make([]string, n)
-	for i := range out {
-		out[i] = fmt.Sprintf("Bash(program%d sub%d:*)", i%300, i)
-	}
-	return out
-}
-
-func BenchmarkDecide(b *testing.B) {
-	s := newScratch(b)
-	for _, c := range []struct {
-		name, line       string
-		allow, ask, deny []string
-	}{
-		{"everyday", "git status --short", []string{"Bash(git status:*)", "Bash(npm test:*)"}, nil, []string{"Bash(curl:*)"}},
-		{"pipeline", "cat a.txt | sort | head -3", []string{"Bash(git status:*)"}, nil, nil},
-		{"1000 rules", "git status --short", append(manyRules(500), "Bash(git status:*)"), manyRules(250), manyRules(250)},
-		{"1000 path rules", "cat a.txt", nil, nil, manyPaths(1000)},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			p := s.policy(c.allow, c.ask, c.deny)
-			call := bash(b, s.at, c.line)
-			req := Request{Call: call}
-			b.ReportAllocs()
-			for b.Loop() {
-				p.Decide(context.Background(), req)
-			}
-		})
-	}
-	b.Run("read", func(b *testing.B) {
-		p := s.policy(nil, nil, []string{"Read(.env)"})
-		req := Request{Call: bind(b, readTool("Read"), s.at, anyInput{Path: "a.txt"})}
-		b.ReportAllocs()
-		for b.Loop() {
-			p.Decide(context.Background(), req)
-		}
-	})
-	b.Run("compile 1000 rules", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			s.policy(manyRules(500), manyRules(250), manyRules(250)).rulesNow()
-		}
-	})
-}
-
-func manyPaths(n int) []string {
-	out := make([]string, n)
-	for i := range out {
-		out[i] = fmt.Sprintf("Read(secret%d/**)", i)
-	}
-	return out
 }
