@@ -77,9 +77,10 @@ func TestResults(t *testing.T) {
 	}
 	for i, want := range map[int]string{2: ".svg", 3: ".png", 4: ".wav"} {
 		_, path, ok := strings.Cut(blocks[i].Text, "saved in ")
-		if !ok || !strings.HasSuffix(path, want+"]") {
+		path, _, _ = strings.Cut(strings.TrimSuffix(path, "]"), "; ")
+		if !ok || !strings.HasSuffix(path, want) {
 			t.Errorf("block %d: %q", i, blocks[i].Text)
-		} else if _, err := os.Stat(strings.TrimSuffix(path, "]")); err != nil {
+		} else if _, err := os.Stat(path); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"strings"
@@ -71,5 +72,18 @@ func TestRing(t *testing.T) {
 	r.line("a\nb")
 	if text, _ := r.text(); !strings.HasSuffix(text, "\nthree\na b") {
 		t.Errorf("%q", text[len(text)-30:])
+	}
+}
+
+func TestRepairPNG(t *testing.T) {
+	broken := bytes.Clone(onePixel)
+	broken[len(pngMagic)+8+13] ^= 1 // the checksum of the first chunk
+	if got := repairPNG(broken); !bytes.Equal(got, onePixel) {
+		t.Errorf("%x", got)
+	}
+	for _, bad := range [][]byte{nil, onePixel[:20], onePixel[:len(onePixel)-12], append(bytes.Clone(pngMagic), 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0)} {
+		if got := repairPNG(bad); got != nil {
+			t.Errorf("%x gives %x", bad, got)
+		}
 	}
 }

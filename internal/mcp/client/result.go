@@ -137,8 +137,17 @@ func (c *converter) media(what, mediaType string, data []byte) {
 		c.text(fmt.Sprintf("[%s (%s): it is empty]", what, mediaType))
 		return
 	}
+	why := ""
 	if kind := document.Sniff(data, ""); !c.onlyText && kind.Model() {
-		if pic, err := document.Image(data, document.ImageLimits{}); err == nil {
+		pic, err := document.Image(data, document.ImageLimits{})
+		if err != nil {
+			if fixed := repairPNG(data); fixed != nil {
+				pic, err = document.Image(fixed, document.ImageLimits{})
+			}
+		}
+		if err != nil {
+			why = "; " + oneLine(err.Error())
+		} else {
 			c.blocks = append(c.blocks, tool.ImageBlock(pic.MIME, base64.StdEncoding.EncodeToString(pic.Data)))
 			return
 		}
@@ -148,7 +157,7 @@ func (c *converter) media(what, mediaType string, data []byte) {
 		c.text(fmt.Sprintf("[%s (%s, %d bytes) could not be shown and was not saved: %v]", what, mediaType, len(data), err))
 		return
 	}
-	c.text(fmt.Sprintf("[%s (%s, %d bytes) is saved in %s]", what, mediaType, len(data), path))
+	c.text(fmt.Sprintf("[%s (%s, %d bytes) is saved in %s%s]", what, mediaType, len(data), path, why))
 }
 
 // save writes media beside the results of the session, under a name made from
