@@ -37,6 +37,45 @@ func (r *Runtime) RunMessage(ctx context.Context, prompt tool.Message) (Outcome,
 	return out, err
 }
 
+// notify hands a notice to the conversation. Before it has begun there is nobody
+// to be told.
+func (r *Runtime) notify(n tool.Notice) {
+	r.mu.Lock()
+	a := r.agent
+	r.mu.Unlock()
+	if a != nil {
+		a.Notify(n)
+	}
+}
+
+// Woken has a token when something happened that the model should hear of at
+// once, such as the end of a command in the background, although no Run is
+// under way; [Runtime.Continue] lets it hear. It is nil before the first Run.
+func (r *Runtime) Woken() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.agent == nil {
+		return nil
+	}
+	return r.agent.Woken()
+}
+
+// Continue is [Runtime.Run] with what happened meanwhile in place of a prompt;
+// ok is false when nothing did.
+func (r *Runtime) Continue(ctx context.Context) (out Outcome, ok bool, err error) {
+	a, err := r.begin()
+	if err != nil {
+		return Outcome{}, false, err
+	}
+	out, ok, err = a.Continue(ctx)
+	if ok {
+		if recordErr := r.recordState(); err == nil {
+			err = recordErr
+		}
+	}
+	return out, ok, err
+}
+
 // begin opens the session and the model at the first prompt.
 func (r *Runtime) begin() (_ *agent.Agent, err error) {
 	if r.specErr != nil {

@@ -241,6 +241,7 @@ func (r *Runtime) assemble(ctx context.Context) error {
 	env := tool.Env{SessionID: r.id, ResultsDir: r.results.Dir(), Model: r.spec.name,
 		NonInteractive: r.opts.Prompter == nil, Verbose: r.opts.Verbose, Debug: r.opts.Debug,
 		Files: &tool.FileState{}, State: &tool.State{}, Log: r.opts.Log, Place: tool.Place{Home: r.home},
+		OnNotice: r.notify,
 		History: func() []tool.Message {
 			r.mu.Lock()
 			a := r.agent

@@ -44,6 +44,10 @@ type Env struct {
 	// [Env.Ask].
 	AskPermission func(context.Context, Question) (Verdict, error)
 
+	// OnNotice takes what the model is to learn later, after the call is over.
+	// Use [Env.Notify].
+	OnNotice func(Notice)
+
 	// Log is for operators; the model does not see it. May be nil.
 	Log *slog.Logger
 }
@@ -54,6 +58,22 @@ type Question struct {
 	Message string
 	// Subjects are what the permission is about; rules are consulted first.
 	Subjects []Subject
+}
+
+// Notice is something that the model is to learn with its next request, such as
+// the end of a command in the background.
+type Notice struct {
+	Text string // for the model
+	// Wake asks for a request to be made for it, if none is under way.
+	Wake bool
+}
+
+// Notify passes on a notice. It may be called at any time, also long after the
+// call is over and from any goroutine; without a listener it does nothing.
+func (e *Env) Notify(n Notice) {
+	if e != nil && e.OnNotice != nil {
+		e.OnNotice(n)
+	}
 }
 
 // Report passes on news of the call; without a listener it does nothing.

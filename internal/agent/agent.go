@@ -128,8 +128,10 @@ type Agent struct {
 	cfg      Config
 	messages []tool.Message
 
-	mu    sync.Mutex
-	queue *schedule.Queue[*gate.Result] // of the current turn
+	mu      sync.Mutex
+	queue   *schedule.Queue[*gate.Result] // of the current turn
+	notices []string                      // what the model is to learn with its next request
+	woken   chan struct{}                 // holds a token when a notice asks for a request
 }
 
 // New makes an agent.
@@ -140,7 +142,60 @@ func New(cfg Config) *Agent {
 	if cfg.Record == nil {
 		cfg.Record = func(tool.Message) error { return nil }
 	}
-	return &Agent{cfg: cfg, messages: cfg.History}
+	return &Agent{cfg: cfg, messages: cfg.History, woken: make(chan struct{}, 1)}
+}
+
+// maxNotices bounds what waits for the model; the oldest is dropped first.
+const maxNotices = 100
+
+// Notify takes a notice for the model: it goes out with the next request. It is
+// safe for concurrent use.
+func (a *Agent) Notify(n tool.Notice) {
+	a.mu.Lock()
+	a.notices = append(a.notices, n.Text)
+	if len(a.notices) > maxNotices {
+		a.notices = a.notices[len(a.notices)-maxNotices:]
+	}
+	a.mu.Unlock()
+	if n.Wake {
+		select {
+		case a.woken <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Woken has a token when a notice asks for a request although no run is under
+// way; [Agent.Continue] makes it.
+func (a *Agent) Woken() <-chan struct{} { return a.woken }
+
+// takeNotices gives the waiting notices as one message, if there are any.
+func (a *Agent) takeNotices() (tool.Message, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.notices) == 0 {
+		return tool.Message{}, false
+	}
+	m := tool.Message{Role: tool.RoleUser}
+	for _, n := range a.notices {
+		m.Content = append(m.Content, tool.TextBlock(n))
+	}
+	a.notices = nil
+	return m, true
+}
+
+// Continue runs for the notices that wait, as if they were a prompt; ok is
+// false when there are none.
+func (a *Agent) Continue(ctx context.Context) (out Outcome, ok bool, err error) {
+	m, ok := a.takeNotices()
+	if !ok {
+		return Outcome{}, false, nil
+	}
+	if err := a.add(m); err != nil {
+		return Outcome{Reason: Failed}, true, err
+	}
+	out, err = a.loop(ctx)
+	return out, true, err
 }
 
 // Messages is the conversation so far. It must not be changed.
@@ -185,6 +240,11 @@ func (a *Agent) Run(ctx context.Context, prompt tool.Message) (Outcome, error) {
 		out.Reason = Failed
 		return out, err
 	}
+	return a.loop(ctx)
+}
+
+// loop makes requests until the model ends its turn.
+func (a *Agent) loop(ctx context.Context) (out Outcome, err error) {
 	stopBlocks, cuts := 0, 0
 	for {
 		if a.cfg.MaxTurns > 0 && out.Turns >= a.cfg.MaxTurns {
@@ -192,6 +252,12 @@ func (a *Agent) Run(ctx context.Context, prompt tool.Message) (Outcome, error) {
 			return out, nil
 		}
 		out.Turns++
+		if m, ok := a.takeNotices(); ok {
+			if err := a.add(m); err != nil {
+				out.Reason = Failed
+				return out, err
+			}
+		}
 		t, err := a.turn(ctx, &out)
 		switch {
 		case err != nil:
