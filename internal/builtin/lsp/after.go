@@ -45,7 +45,7 @@ func (s *Service) DiagnosticsAfter(ctx context.Context, path string, timeout tim
 	if err != nil {
 		return ""
 	}
-	after, fresh := srv.Diagnostics(ctx, path, doc, editQuiet)
+	after, fresh := srv.Diagnostics(ctx, path, doc, lspclient.Quiet{Some: editQuiet, None: editQuiet})
 	if !fresh {
 		return ""
 	}

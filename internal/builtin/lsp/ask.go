@@ -190,7 +190,11 @@ func (q *question) request(method string, params, into any) error {
 func (q *question) diagnostics() error {
 	ctx, cancel := context.WithTimeout(q.ctx, DiagnosticsWait)
 	defer cancel()
-	list, fresh := q.srv.Diagnostics(ctx, q.path, q.doc, DiagnosticsQuiet)
+	quiet := lspclient.Quiet{Some: DiagnosticsQuiet, None: DiagnosticsQuiet}
+	if time.Since(q.srv.since) < coldTime {
+		quiet.None = coldQuiet
+	}
+	list, fresh := q.srv.Diagnostics(ctx, q.path, q.doc, quiet)
 	if err := q.ctx.Err(); err != nil {
 		return context.Cause(q.ctx)
 	}

@@ -35,9 +35,12 @@ const (
 	MaxHierarchyItems = 5
 	// DiagnosticsWait is how long the operation diagnostics waits for a server.
 	// Since servers report in steps, a report counts as complete when nothing has been
-	// added to it for DiagnosticsQuiet.
+	// added to it for DiagnosticsQuiet; an empty one of a server that was started less
+	// than coldTime ago, after coldQuiet.
 	DiagnosticsWait  = 10 * time.Second
 	DiagnosticsQuiet = time.Second
+	coldTime         = 30 * time.Second
+	coldQuiet        = 3 * time.Second
 	// BusyWait is how long a question waits for a server that is loading the project,
 	// in order to be asked once more.
 	BusyWait = 10 * time.Second

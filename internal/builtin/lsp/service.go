@@ -131,6 +131,7 @@ func (s *Service) choose(path string) (spec Server, program string, err error) {
 type session struct {
 	*lspclient.Server
 	entry *entry
+	since time.Time // of its start
 }
 
 // server gives the running server for a file, and starts it where wait allows.
@@ -156,12 +157,13 @@ func (s *Service) server(ctx context.Context, path string, roots []string, wait 
 		s.clock++
 		e.used = s.clock
 		running, starting, err := s.advance(e, program)
+		since := e.since
 		s.mu.Unlock()
 		switch {
 		case err != nil:
 			return nil, err
 		case running != nil:
-			return &session{running, e}, nil
+			return &session{running, e, since}, nil
 		case !wait:
 			return nil, nil
 		}

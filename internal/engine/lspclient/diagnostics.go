@@ -30,6 +30,7 @@ type published struct {
 	list    []Diagnostic
 	version int // 0: the server did not say
 	count   uint64
+	at      time.Time
 }
 
 func (d *diagnostics) init() {
@@ -69,6 +70,7 @@ func (d *diagnostics) publish(params json.RawMessage) {
 	}
 	f.list, f.version = list, p.Version
 	f.count++
+	f.at = time.Now()
 	close(d.changed)
 	d.changed = make(chan struct{})
 }
@@ -86,44 +88,54 @@ func (d *diagnostics) expect(path string) uint64 {
 	return f.count
 }
 
-// latest gives what was last published of a file, how often it was, and whether it
+// latest gives what was last published of a file, and whether it
 // is of what the document holds.
-func (d *diagnostics) latest(path string, doc Document) (out []Diagnostic, count uint64, fresh bool, changed <-chan struct{}) {
+func (d *diagnostics) latest(path string, doc Document) (f published, fresh bool, changed <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f := d.files[path]
-	if f == nil || f.count == 0 {
-		return nil, 0, false, d.changed
+	if p := d.files[path]; p != nil {
+		f = *p
 	}
-	fresh = f.count > doc.mark || !doc.Changed
-	if f.version != 0 {
+	switch {
+	case f.count == 0:
+	case f.version != 0:
 		fresh = f.version >= doc.Version
+	default:
+		fresh = f.count > doc.mark || !doc.Changed
 	}
-	return f.list, f.count, fresh, d.changed
+	return f, fresh, d.changed
 }
 
-func (d *diagnostics) wait(ctx context.Context, done <-chan struct{}, path string, doc Document, settle time.Duration) ([]Diagnostic, bool) {
-	quiet := time.NewTimer(time.Hour)
-	quiet.Stop()
-	defer quiet.Stop()
+func (d *diagnostics) wait(ctx context.Context, done <-chan struct{}, path string, doc Document, quiet Quiet) ([]Diagnostic, bool) {
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	defer timer.Stop()
 	var seen uint64
 	for {
-		list, count, fresh, changed := d.latest(path, doc)
-		if fresh && count != seen {
-			if !doc.Changed && count == doc.mark {
-				return list, true // nothing new is to be expected
-			}
-			quiet.Reset(settle)
-			seen = count
+		f, fresh, changed := d.latest(path, doc)
+		if fresh && f.count != seen {
+			seen = f.count
+			timer.Reset(quiet.after(f.list) - time.Since(f.at))
 		}
 		select {
 		case <-changed:
-		case <-quiet.C:
-			return list, true
+		case <-timer.C:
+			return f.list, true
 		case <-done:
-			return list, fresh
+			return f.list, fresh
 		case <-ctx.Done():
-			return list, fresh
+			return f.list, fresh
 		}
 	}
+}
+
+// Quiet is how long no more diagnostics of a file must come until they count as
+// complete: after some, and after none.
+type Quiet struct{ Some, None time.Duration }
+
+func (q Quiet) after(list []Diagnostic) time.Duration {
+	if len(list) == 0 {
+		return q.None
+	}
+	return q.Some
 }

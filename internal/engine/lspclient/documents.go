@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 )
 
 // documents are the files that the server has open.
@@ -185,14 +184,14 @@ func (s *Server) FilesChanged(changes map[string]FileChange) error {
 // Known gives the diagnostics that the server sent last of a file; ok is false if it
 // never sent any.
 func (s *Server) Known(path string) (out []Diagnostic, ok bool) {
-	out, count, _, _ := s.diags.latest(path, Document{})
-	return out, count > 0
+	f, _, _ := s.diags.latest(path, Document{})
+	return f.list, f.count > 0
 }
 
 // Diagnostics waits until the server has sent diagnostics for what Sync showed it,
 // at most until ctx is done, and gives the latest. Since servers send them in several
-// steps, they count as complete when no more have come for the time quiet. fresh is
+// steps, they count as complete when no more have come for a while: see [Quiet]. fresh is
 // false if nothing has come for this content.
-func (s *Server) Diagnostics(ctx context.Context, path string, doc Document, quiet time.Duration) (out []Diagnostic, fresh bool) {
+func (s *Server) Diagnostics(ctx context.Context, path string, doc Document, quiet Quiet) (out []Diagnostic, fresh bool) {
 	return s.diags.wait(ctx, s.conn.done, path, doc, quiet)
 }

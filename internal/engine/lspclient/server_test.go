@@ -109,16 +109,16 @@ func TestDiagnostics(t *testing.T) {
 			path := write(t, s, "a", "fine\nERROR here\n")
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 			defer cancel()
-			list, fresh := s.Diagnostics(ctx, path, sync_(t, s, path), 200*time.Millisecond)
+			list, fresh := s.Diagnostics(ctx, path, sync_(t, s, path), Quiet{200 * time.Millisecond, 200 * time.Millisecond})
 			if !fresh || len(list) != 1 || list[0].Range.Start.Line != 1 {
 				t.Fatal(list, fresh)
 			}
 			write(t, s, "a", "fine\n")
-			list, fresh = s.Diagnostics(ctx, path, sync_(t, s, path), 200*time.Millisecond)
+			list, fresh = s.Diagnostics(ctx, path, sync_(t, s, path), Quiet{200 * time.Millisecond, 200 * time.Millisecond})
 			if !fresh || len(list) != 0 {
 				t.Fatal(list, fresh)
 			}
-			if list, fresh = s.Diagnostics(ctx, path, sync_(t, s, path), 200*time.Millisecond); !fresh || len(list) != 0 {
+			if list, fresh = s.Diagnostics(ctx, path, sync_(t, s, path), Quiet{200 * time.Millisecond, 200 * time.Millisecond}); !fresh || len(list) != 0 {
 				t.Fatal(list, fresh)
 			}
 			if n := len(s.diags.files); n > MaxDiagnosticFiles+1 {
@@ -133,7 +133,7 @@ func TestDiagnosticsThatNeverCome(t *testing.T) {
 	path := write(t, s, "a", "ERROR\n")
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	if list, fresh := s.Diagnostics(ctx, path, sync_(t, s, path), 200*time.Millisecond); fresh || list != nil {
+	if list, fresh := s.Diagnostics(ctx, path, sync_(t, s, path), Quiet{200 * time.Millisecond, 200 * time.Millisecond}); fresh || list != nil {
 		t.Fatal(list, fresh)
 	}
 }
