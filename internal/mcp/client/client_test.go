@@ -480,3 +480,27 @@ func TestStartDelaysNothing(t *testing.T) {
 		t.Error(p)
 	}
 }
+
+func TestBriefing(t *testing.T) {
+	t.Parallel()
+	yes := true
+	slow := stdio(t, "slow", "raw:deaf")
+	slow.AlwaysLoad = &yes
+	good := stdio(t, "good", "good")
+	good.AlwaysLoad = &yes
+	m := start(t, func(c *Config) {
+		c.Environ = append(c.Environ, "MCP_CONNECT_TIMEOUT_MS=4000", "CLAUDE_CODE_MCP_STARTUP_WAIT_MS=100")
+	}, good, slow, stdio(t, "dies", "raw:dies"))
+	if p := m.WaitAtStart(t.Context(), true); fmt.Sprint(p) != "[slow]" {
+		t.Error(p)
+	}
+	text := m.Briefing()
+	for _, want := range []string{"MCP server good says", "Use echo.", "- slow is still being connected to", "- dies is not available: its process ended"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in:\n%s", want, text)
+		}
+	}
+	if f := find(t, m, "mcp__good__wait").Facts(); f.Defer || !f.AlwaysLoad {
+		t.Error("the tools of such a server are not deferred")
+	}
+}

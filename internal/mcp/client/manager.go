@@ -40,6 +40,10 @@ type Config struct {
 	// OnChange is called, from one goroutine at a time, when tools, prompts or
 	// states changed. May be nil.
 	OnChange func()
+	// ClientMetadataURL is where this program describes itself to authorization
+	// servers that take such a description instead of a registration. May be
+	// empty.
+	ClientMetadataURL string
 	// RetryDelay is the first pause before a server is connected to again; it
 	// doubles. 0 means a second.
 	RetryDelay time.Duration

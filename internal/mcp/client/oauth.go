@@ -164,6 +164,9 @@ func (s *server) signIn(back *callback, plain *http.Client, open func(string) er
 		}
 		return c
 	}
+	if u := s.m.cfg.ClientMetadataURL; u != "" {
+		c.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: u}
+	}
 	c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
 		ClientName: "Sevengate (" + s.cfg.Name + ")", RedirectURIs: []string{back.address}, TokenEndpointAuthMethod: "none",
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}, Scope: strings.Join(s.cfg.OAuth.Scopes, " "),

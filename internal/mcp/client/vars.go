@@ -21,6 +21,11 @@ const (
 	// How many servers are connected at once.
 	DefaultStdioBatch  = 3  // MCP_SERVER_CONNECTION_BATCH_SIZE
 	DefaultRemoteBatch = 20 // MCP_REMOTE_SERVER_CONNECTION_BATCH_SIZE
+	// DefaultStartupWait is how long a first request without a person may wait
+	// for servers, DefaultAlwaysLoadWait any first request for servers whose tools
+	// are always loaded.
+	DefaultStartupWait    = 2 * time.Second // CLAUDE_CODE_MCP_STARTUP_WAIT_MS
+	DefaultAlwaysLoadWait = 5 * time.Second // MCP_CONNECT_TIMEOUT_MS
 	// charsPerToken is how many characters a token is taken for.
 	charsPerToken = 4
 )

@@ -226,3 +226,14 @@ func FuzzParse(f *testing.F) {
 		_ = s.Endpoint()
 	})
 }
+
+func TestDescribe(t *testing.T) {
+	l := Server{Type: Stdio, Command: "npx", Args: []string{"-y", "a b", "\x1b[2J"}, Env: map[string]string{"B": "s3cret", "A": ""}}
+	if got := l.Describe(); got != "runs npx -y \"a b\" \"\\x1b[2J\"\nsets A, B" {
+		t.Errorf("%q", got)
+	}
+	w := Server{Type: HTTP, URL: "https://h/p?t=s3cret", Headers: map[string]string{"X": "s3cret"}, HeadersHelper: "get"}
+	if got := w.Describe(); got != "reaches https://h/p\nsends the headers X\nruns \"get\" for headers" {
+		t.Errorf("%q", got)
+	}
+}

@@ -7,10 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Scope says where a server's definition comes from. Of two servers with one
@@ -100,6 +103,36 @@ func (s *Server) Endpoint() string {
 		return "(an address that cannot be read)"
 	}
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// Describe says all that a person must see before approving the server: what is
+// run or reached, and what it is given. Values of variables and headers are left
+// out, since they may hold secrets.
+func (s *Server) Describe() string {
+	names := func(m map[string]string) string { return strings.Join(slices.Sorted(maps.Keys(m)), ", ") }
+	var lines []string
+	if s.Type == Stdio {
+		words := make([]string, 0, len(s.Args)+1)
+		for _, w := range append([]string{s.Command}, s.Args...) {
+			if w == "" || strings.ContainsFunc(w, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) || r == '"' || r == '\\' }) {
+				w = strconv.Quote(w)
+			}
+			words = append(words, w)
+		}
+		lines = append(lines, "runs "+strings.Join(words, " "))
+		if len(s.Env) > 0 {
+			lines = append(lines, "sets "+names(s.Env))
+		}
+	} else {
+		lines = append(lines, "reaches "+s.Endpoint())
+		if len(s.Headers) > 0 {
+			lines = append(lines, "sends the headers "+names(s.Headers))
+		}
+		if s.HeadersHelper != "" {
+			lines = append(lines, "runs "+strconv.Quote(s.HeadersHelper)+" for headers")
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // FromRepository tells whether anyone who can write to the repository could
