@@ -89,6 +89,10 @@ type Options struct {
 	Continue  bool
 	SessionID string
 
+	// SkipRuleTests starts although an expectation in permissions.tests of the
+	// settings fails; otherwise that is an error.
+	SkipRuleTests bool
+
 	// Verbose and Debug ask for more talk. Log may be nil.
 	Verbose, Debug bool
 	Log            *slog.Logger

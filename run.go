@@ -37,6 +37,18 @@ func (r *Runtime) RunMessage(ctx context.Context, prompt tool.Message) (Outcome,
 	return out, err
 }
 
+// DefaultKeepDays is how long sessions are kept (cleanupPeriodDays).
+const DefaultKeepDays = 30
+
+func (r *Runtime) keepDays() int {
+	raw, ok := r.watcher.Current(context.Background()).Settings.Raw("cleanupPeriodDays")
+	var days int
+	if !ok || json.Unmarshal(raw, &days) != nil || days < 1 {
+		return DefaultKeepDays
+	}
+	return days
+}
+
 // notify hands a notice to the conversation. Before it has begun there is nobody
 // to be told.
 func (r *Runtime) notify(n tool.Notice) {
@@ -94,6 +106,9 @@ func (r *Runtime) begin() (_ *agent.Agent, err error) {
 			return nil, err
 		}
 	}
+	if !r.opts.Ephemeral {
+		r.store.Prune(time.Now().AddDate(0, 0, -r.keepDays()))
+	}
 	if r.session == nil && !r.opts.Ephemeral {
 		r.session, err = r.store.Create(session.Header{ID: r.id, Cwd: r.dir, Model: r.Model()})
 		if err != nil {
@@ -112,6 +127,13 @@ func (r *Runtime) begin() (_ *agent.Agent, err error) {
 		cfg.History = r.resumed.Messages
 	}
 	r.agent = agent.New(cfg)
+	if r.resumed != nil && len(r.resumed.Orphans) > 0 {
+		text := "The session ended unexpectedly while these calls, which you had asked for, were being made. Their results were lost: look at the state of things before you repeat any of them."
+		for _, o := range r.resumed.Orphans {
+			text += "\n- " + o.String()
+		}
+		r.agent.Notify(tool.Notice{Text: text})
+	}
 	return r.agent, nil
 }
 

@@ -83,7 +83,7 @@ func New(ctx context.Context, o Options) (*Runtime, error) {
 	if r.env == nil {
 		r.env = os.Environ()
 	}
-	for _, step := range []func(context.Context) error{r.locate, r.readSettings, r.openSession, r.assemble} {
+	for _, step := range []func(context.Context) error{r.locate, r.readSettings, r.openSession, r.assemble, r.checkRules} {
 		if err := step(ctx); err != nil {
 			r.Close()
 			return nil, err
@@ -274,6 +274,22 @@ func (r *Runtime) assemble(ctx context.Context) error {
 		BypassAvailable: r.bypassAvailable(current()), Observe: r.opts.ObserveCalls, Log: r.opts.Log,
 		Journal: journal{r}, Unseen: r.disclose.Hint,
 	})
+	return nil
+}
+
+// checkRules refuses to start with rules that do not do what their own tests
+// expect. Those of a project that is not trusted do not count: its rules do not
+// either.
+func (r *Runtime) checkRules(ctx context.Context) error {
+	s := r.watcher.Current(ctx)
+	if r.opts.SkipRuleTests || len(s.Settings.Permissions.Tests) == 0 {
+		return nil
+	}
+	for _, t := range r.CheckTests(ctx) {
+		if !t.Passed && (t.Source != settings.ProjectSettings || s.Trust.Trusted) {
+			return fmt.Errorf("%s:%d: permissions.tests: %s: %s (sevengate settings check runs them all)", t.File, t.Line, t.Call, t.Error)
+		}
+	}
 	return nil
 }
 

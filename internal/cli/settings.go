@@ -25,7 +25,7 @@ func (a *app) settingsCommand() *cobra.Command {
 }
 
 func (a *app) showSettings() error {
-	r, err := a.runtime(func(o *sevengate.Options) { o.Ephemeral = true })
+	r, err := a.runtime(func(o *sevengate.Options) { o.Ephemeral, o.SkipRuleTests = true, true })
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (a *app) showSettings() error {
 }
 
 func (a *app) checkSettings() error {
-	r, err := a.runtime(func(o *sevengate.Options) { o.Ephemeral = true }) // tells problems and warnings
+	r, err := a.runtime(func(o *sevengate.Options) { o.Ephemeral, o.SkipRuleTests = true, true }) // tells problems and warnings
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ and ask rules always count.`,
 }
 
 func (a *app) trust(args []string, remove, list bool) error {
-	r, err := sevengate.New(a.ctx, sevengate.Options{Dir: a.flags.cwd, Environ: a.Environ, Ephemeral: true})
+	r, err := sevengate.New(a.ctx, sevengate.Options{Dir: a.flags.cwd, Environ: a.Environ, Ephemeral: true, SkipRuleTests: true})
 	if err != nil {
 		return &exitError{ExitUsage, err}
 	}

@@ -65,10 +65,17 @@ const (
 	ended
 )
 
+// entry is what a journal knows of a call.
+type entry struct {
+	state callState
+	tool  string
+	input json.RawMessage
+}
+
 // readJournal tells what became of the calls that a journal names. A line that
 // cannot be read is the last one, cut off: it had not been confirmed, so its
 // call was never run.
-func readJournal(path string) (map[string]callState, error) {
+func readJournal(path string) (map[string]entry, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -76,7 +83,7 @@ func readJournal(path string) (map[string]callState, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal: %w", err)
 	}
-	states := map[string]callState{}
+	calls := map[string]entry{}
 	for line := range strings.Lines(string(data)) {
 		var l journalLine
 		if !strings.HasSuffix(line, "\n") || json.Unmarshal([]byte(line), &l) != nil {
@@ -84,10 +91,12 @@ func readJournal(path string) (map[string]callState, error) {
 		}
 		switch l.Event {
 		case "start":
-			states[l.ID] = startedOnly
+			calls[l.ID] = entry{startedOnly, l.Tool, l.Input}
 		case "end":
-			states[l.ID] = ended
+			e := calls[l.ID]
+			e.state = ended
+			calls[l.ID] = e
 		}
 	}
-	return states, nil
+	return calls, nil
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/sevengate/sevengate/tool"
 )
@@ -18,6 +20,25 @@ type State struct {
 	Clean    bool     // it ended, and was not cut off
 	// Repaired are the results that were added for calls without one.
 	Repaired []tool.Block
+	// Orphans are calls that were begun and are in no message: the process died
+	// while the model was still writing the message that asked for them.
+	Orphans []Orphan
+}
+
+// Orphan is a call of which only the journal knows.
+type Orphan struct {
+	ID, Tool string
+	Input    json.RawMessage
+	Ended    bool // it was over; else it may have been carried out in part
+}
+
+// String says what is known of the call, for the model.
+func (o Orphan) String() string {
+	how := "it was running"
+	if o.Ended {
+		how = "it had been carried out"
+	}
+	return fmt.Sprintf("%s %s (%s)", o.Tool, o.Input, how)
 }
 
 // Texts of the results that a crash left out.
@@ -67,8 +88,9 @@ func (s *Store) Load(id string) (*State, error) {
 }
 
 // repair answers every tool_use that has no result, in place.
-func (st *State) repair(calls map[string]callState) {
+func (st *State) repair(calls map[string]entry) {
 	var out []tool.Message
+	known := map[string]bool{}
 	for i, m := range st.Messages {
 		out = append(out, m)
 		uses := m.ToolUses()
@@ -87,11 +109,12 @@ func (st *State) repair(calls map[string]callState) {
 		}
 		var missing []tool.Block
 		for _, u := range uses {
+			known[u.ID] = true
 			if answered[u.ID] {
 				continue
 			}
 			text := textNotRun
-			switch calls[u.ID] {
+			switch calls[u.ID].state {
 			case startedOnly:
 				text = textUnknown
 			case ended:
@@ -111,6 +134,11 @@ func (st *State) repair(calls map[string]callState) {
 		}
 	}
 	st.Messages = out
+	for _, id := range slices.Sorted(maps.Keys(calls)) {
+		if e := calls[id]; !known[id] && e.tool != "" {
+			st.Orphans = append(st.Orphans, Orphan{ID: id, Tool: e.tool, Input: e.input, Ended: e.state == ended})
+		}
+	}
 }
 
 // Resume reads a session back and opens it to be continued. The results that

@@ -264,6 +264,26 @@ func (s *Store) List() ([]Info, error) {
 	return out, nil
 }
 
+// Prune removes the sessions that were not touched since a moment, with all
+// that belongs to them. What cannot be removed is left for the next time.
+func (s *Store) Prune(before time.Time) {
+	names, err := filepath.Glob(filepath.Join(globEscape(s.dir), "*.jsonl"))
+	if err != nil {
+		return
+	}
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil || !info.Mode().IsRegular() || info.ModTime().After(before) {
+			continue
+		}
+		base := strings.TrimSuffix(name, ".jsonl")
+		if os.RemoveAll(base) == nil {
+			os.Remove(base + ".journal")
+			os.Remove(name)
+		}
+	}
+}
+
 func globEscape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sevengate/sevengate/tool"
 )
@@ -155,5 +156,35 @@ func TestWritingAfterAFailureIsRefused(t *testing.T) {
 	s.file = f
 	if s.AppendMessage("", tool.UserText("y")) == nil {
 		t.Error("the transcript went on after a hole")
+	}
+}
+
+func TestCallsThatOnlyTheJournalKnowsAreTold(t *testing.T) {
+	store := NewStore(t.TempDir(), "/w")
+	s := create(t, store)
+	must(t, s.AppendMessage("", tool.UserText("go")))
+	must(t, s.Starting("x", "Bash", json.RawMessage(`{"command":"make"}`)))
+	must(t, s.Starting("y", "Write", json.RawMessage(`{}`)))
+	s.Finished("y")
+	// The process dies before the model has finished its message.
+	st, err := store.Load(s.ID())
+	must(t, err)
+	if len(st.Orphans) != 2 || st.Orphans[0].String() != `Bash {"command":"make"} (it was running)` || !st.Orphans[1].Ended {
+		t.Errorf("orphans are %v", st.Orphans)
+	}
+}
+
+func TestPruneRemovesWhatIsOld(t *testing.T) {
+	store := NewStore(t.TempDir(), "/w")
+	old, young := create(t, store), create(t, store)
+	must(t, os.MkdirAll(old.ResultsDir(), 0o700))
+	must(t, old.Starting("x", "Bash", nil))
+	past := time.Now().Add(-48 * time.Hour)
+	must(t, os.Chtimes(old.Path(), past, past))
+	store.Prune(time.Now().Add(-24 * time.Hour))
+	for path, want := range map[string]bool{old.Path(): false, old.Folder(): false, journalPath(store.Dir(), old.ID()): false, young.Path(): true} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s: %v, want it there: %v", filepath.Base(path), err, want)
+		}
 	}
 }
