@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sevengate/sevengate/internal/builtin"
 	"github.com/sevengate/sevengate/internal/result"
 	"github.com/sevengate/sevengate/tool"
 )
@@ -33,6 +32,7 @@ var inputs = map[string]string{
 	"TodoWrite":       `{"todos":[{"content":"a","status":"pending","activeForm":"b"}]}`,
 	"AskUserQuestion": `{"questions":[{"question":"Which?","header":"h","options":[{"label":"a"},{"label":"b"}]}]}`,
 	"ToolSearch":      `{"query":"file"}`,
+	"LSP":             `{"operation":"documentSymbol","filePath":"a.txt"}`,
 }
 
 // gates are the feature gates of tools, all switched on here.
@@ -106,7 +106,11 @@ func heard(t *testing.T, dir, file string) string {
 
 // Every registered tool is walked through all phases.
 func TestConformance(t *testing.T) {
-	for _, tl := range builtin.All(builtin.Deps{}) {
+	all, _, problems := conform(t, project(t), "", answering{}).Tools()
+	if len(problems) > 0 || len(all) < 12 {
+		t.Fatalf("%d tools, %v", len(all), problems)
+	}
+	for _, tl := range all {
 		name := tl.Name()
 		input, ok := inputs[name]
 		if !ok {

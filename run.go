@@ -30,6 +30,9 @@ func (r *Runtime) RunMessage(ctx context.Context, prompt tool.Message) (Outcome,
 	if err != nil {
 		return Outcome{}, err
 	}
+	if err := r.markHistory(prompt.Text()); err != nil {
+		return Outcome{}, err
+	}
 	out, err := a.Run(ctx, prompt)
 	if recordErr := r.recordState(); err == nil {
 		err = recordErr
@@ -294,6 +297,12 @@ func (r *Runtime) Close() error {
 		r.hooks.Close()
 	}
 	errs = append(errs, r.closeShell())
+	if r.lsp != nil {
+		errs = append(errs, r.lsp.Close())
+	}
+	if r.history != nil {
+		errs = append(errs, r.history.Close())
+	}
 	if s != nil {
 		errs = append(errs, s.Close("closed"))
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sevengate/sevengate/internal/agent"
 	"github.com/sevengate/sevengate/internal/builtin"
+	"github.com/sevengate/sevengate/internal/builtin/lsp"
 	"github.com/sevengate/sevengate/internal/disclose"
 	"github.com/sevengate/sevengate/internal/engine/shellrun"
 	"github.com/sevengate/sevengate/internal/gate"
@@ -27,6 +28,7 @@ import (
 	"github.com/sevengate/sevengate/internal/schedule"
 	"github.com/sevengate/sevengate/internal/schema"
 	"github.com/sevengate/sevengate/internal/session"
+	"github.com/sevengate/sevengate/internal/session/history"
 	"github.com/sevengate/sevengate/internal/settings"
 	"github.com/sevengate/sevengate/tool"
 )
@@ -45,6 +47,8 @@ type Runtime struct {
 	folder   string // of the session, beside its transcript
 	keep     atomic.Bool
 	shell    lazyShell
+	history  *history.History // nil where none is kept
+	lsp      *lsp.Service     // nil where the feature is off
 	watcher  *settings.Watcher
 	policy   *permission.Policy
 	hooks    *hook.Runner
@@ -230,6 +234,7 @@ func (r *Runtime) assemble(ctx context.Context) error {
 	if r.disclose, err = r.disclosure(); err != nil {
 		return err
 	}
+	r.openHistory()
 	deps, err := r.deps()
 	if err != nil {
 		return err

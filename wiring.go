@@ -10,6 +10,7 @@ import (
 
 	"github.com/sevengate/sevengate/internal/builtin"
 	"github.com/sevengate/sevengate/internal/builtin/file"
+	"github.com/sevengate/sevengate/internal/builtin/lsp"
 	"github.com/sevengate/sevengate/internal/builtin/search"
 	"github.com/sevengate/sevengate/internal/builtin/shell"
 	"github.com/sevengate/sevengate/internal/builtin/toolsearch"
@@ -25,6 +26,8 @@ func (r *Runtime) deps() (builtin.Deps, error) {
 		File: file.Deps{
 			ReadDenied:    r.policy.ReadDenied,
 			MaxReadTokens: v.number("CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS"),
+			BeforeChange:  r.beforeChange,
+			AfterChange:   r.afterChange,
 		},
 		Search: search.Deps{
 			ReadDenied:   r.policy.ReadDenied,
@@ -41,6 +44,10 @@ func (r *Runtime) deps() (builtin.Deps, error) {
 			Home:           r.home,
 		},
 		ToolSearch: toolsearch.Options{For: func(*tool.Env) *disclose.Disclosure { return r.disclose }},
+	}
+	if r.features().On("lsp") {
+		r.lsp = lsp.New(lsp.Deps{ReadDenied: r.policy.ReadDenied, Environ: environment(r.env).forTools(), Home: r.home})
+		d.LSP = r.lsp
 	}
 	return d, v.err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sevengate/sevengate/internal/builtin/ask"
 	"github.com/sevengate/sevengate/internal/builtin/file"
+	"github.com/sevengate/sevengate/internal/builtin/lsp"
 	"github.com/sevengate/sevengate/internal/builtin/search"
 	"github.com/sevengate/sevengate/internal/builtin/shell"
 	"github.com/sevengate/sevengate/internal/builtin/todo"
@@ -21,6 +22,7 @@ type Deps struct {
 	Search     search.Deps
 	Shell      shell.Deps
 	ToolSearch toolsearch.Options
+	LSP        *lsp.Service // nil: there is no such tool
 }
 
 // All lists the tools.
@@ -29,6 +31,7 @@ func All(d Deps) []tool.Tool {
 		file.New(d.File),     // Read, Write, Edit, NotebookEdit
 		search.New(d.Search), // Glob, Grep
 		shell.New(d.Shell),   // Bash, TaskOutput, TaskStop
+		lsp.Tools(d.LSP),     // LSP
 		[]tool.Tool{
 			todo.New(), // TodoWrite
 			ask.New(),  // AskUserQuestion

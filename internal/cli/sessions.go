@@ -20,6 +20,7 @@ func (a *app) sessionsCommand() *cobra.Command {
 			RunE: func(*cobra.Command, []string) error { return a.listSessions() }},
 		&cobra.Command{Use: "show ID", Short: "Print a session", Args: cobra.ExactArgs(1),
 			RunE: func(_ *cobra.Command, args []string) error { return a.showSession(args[0]) }},
+		a.rewindCommand(),
 	)
 	return cmd
 }

@@ -59,6 +59,9 @@ type Deps struct {
 	// replaced, while no other call can write it; an error stops the change. It must
 	// not write files of the same directory. May be nil.
 	BeforeChange func(path string) error
+	// AfterChange is called when a file was created or replaced. What it returns is
+	// added to the result as notes. May be nil.
+	AfterChange func(ctx context.Context, out atomicfile.Outcome) (notes []string)
 }
 
 // New makes the tools: Read, Write, Edit and NotebookEdit.
@@ -181,6 +184,9 @@ func (f *family) change(ctx context.Context, t target, edit func(old []byte, exi
 			}
 			return data, err
 		})
+		if err == nil && f.deps.AfterChange != nil {
+			out.Warnings = append(out.Warnings, f.deps.AfterChange(ctx, out)...)
+		}
 		if err == nil || try == updateTries || !errors.Is(err, atomicfile.ErrChanged) {
 			return out, err
 		}
