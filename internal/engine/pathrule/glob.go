@@ -37,6 +37,8 @@ type component struct {
 	anyDepth bool    // "**": any number of components
 	literal  string  // the whole name, if tokens is nil
 	tokens   []token // nil: literal
+	// head and tail are the literal text before the first and after the last wildcard.
+	head, tail string
 }
 
 // invalidByte keeps bytes that are no UTF-8 apart from each other and from every real character.
@@ -96,7 +98,28 @@ func compileComponent(text string, folded bool) (component, error) {
 	if !wild {
 		return component{literal: literal.String()}, nil
 	}
-	return component{tokens: tokens}, nil
+	c := component{tokens: tokens}
+	first, last := 0, len(tokens)
+	for tokens[first].kind == tokenLiteral {
+		first++
+	}
+	for tokens[last-1].kind == tokenLiteral {
+		last--
+	}
+	c.head, c.tail = literalText(tokens[:first]), literalText(tokens[last:])
+	return c, nil
+}
+
+func literalText(tokens []token) string {
+	var b strings.Builder
+	for _, t := range tokens {
+		if t.r >= invalidByte {
+			b.WriteByte(byte(t.r - invalidByte))
+		} else {
+			b.WriteRune(t.r)
+		}
+	}
+	return b.String()
 }
 
 // compileClass compiles a bracket expression at the start of text and tells how many bytes it takes.
@@ -212,6 +235,9 @@ func inNamed(name string, r rune, folded bool) bool {
 func (c component) match(name string) bool {
 	if c.tokens == nil {
 		return c.literal == name
+	}
+	if len(name) < len(c.head)+len(c.tail) || !strings.HasPrefix(name, c.head) || !strings.HasSuffix(name, c.tail) {
+		return false
 	}
 	t, s := 0, 0
 	runT, runS := -1, 0

@@ -9,53 +9,82 @@ package pathrule
 type List struct {
 	rules      []*Rule
 	exceptions bool
+	index      *index
+	identities *identities
 }
 
 // NewList collects rules; nil rules are left out.
 func NewList(rules ...*Rule) List {
-	var l List
+	l := List{index: newIndex(), identities: &identities{}}
 	for _, r := range rules {
 		if r == nil {
 			continue
 		}
 		l.rules = append(l.rules, r)
 		l.exceptions = l.exceptions || r.negated
+		if r.negated || r.never {
+			continue
+		}
+		l.index.add(len(l.rules)-1, r)
+		if r.target != "" {
+			l.identities.rules = append(l.identities.rules, r)
+		}
 	}
 	return l
 }
 
-// Match returns the rule that covers the path, or nil. Without exceptions it is the first that matches.
+// Match returns the rule that covers the path, or nil. Without exceptions it is the first that matches by a spelling,
+// or else by identity.
 //
 // Where the rules close, each spelling of the path is judged by itself and one that is covered is enough; an exception
 // must fit exactly. Where they open, the given and the real path must both be covered, and an exception that fits
 // either, however it is written, counts.
 func (l List) Match(path Resolved) *Rule {
-	if !l.exceptions {
-		for _, r := range l.rules {
-			if r.Match(path) {
+	if len(l.rules) == 0 || path.Given == "" || path.Real == "" {
+		return nil
+	}
+	path = path.prepared()
+	given, real, others := path.spelled()
+	if l.rules[0].kind == Allow {
+		first := l.index.find(given, func(i int) bool { return path.Real == path.Given || l.rules[i].matchSpelling(real) })
+		switch {
+		case first < 0:
+			return nil
+		case l.exceptions:
+			return l.matchOpen(path)
+		}
+		return l.rules[first]
+	}
+	spellings := append([]spelling{given, real}, others...)
+	first := -1
+	for _, s := range spellings {
+		if n := l.index.find(s, nil); n >= 0 && (first < 0 || n < first) {
+			first = n
+		}
+	}
+	if first >= 0 && !l.exceptions {
+		return l.rules[first]
+	}
+	if first >= 0 {
+		for _, s := range spellings {
+			if r := l.decide(s); r != nil {
 				return r
 			}
 		}
-		return nil
 	}
-	if path.Given == "" || path.Real == "" {
-		return nil
-	}
-	if l.rules[0].kind == Allow {
-		return l.matchOpen(path)
-	}
-	for _, spelling := range append([]string{path.Given, path.Real}, path.Via...) {
-		if r := l.decide(spelling); r != nil {
-			return r
+	return l.matchIdentity(path)
+}
+
+// matchIdentity finds a rule that names plainly what the path is called otherwise: by a hard link, a second mount, a
+// link that leads here. By the name in the rule the file must not be excepted.
+func (l List) matchIdentity(path Resolved) (found *Rule) {
+	l.identities.find(path, func(r *Rule, as string) bool {
+		if !l.exceptions || l.decide(spell(as)) != nil {
+			found = r
 		}
-	}
-	// Identity: a hard link to what a rule names plainly is covered unless the plain name itself is excepted.
-	for _, r := range l.rules {
-		if !r.negated && r.sameTarget(path) && l.decide(r.targets[0]) != nil {
-			return r
-		}
-	}
-	return nil
+		return found == nil
+	})
+	return found
 }
 
 func (l List) matchOpen(path Resolved) *Rule {
@@ -72,9 +101,8 @@ func (l List) matchOpen(path Resolved) *Rule {
 }
 
 // decide walks down one spelling and gives the rule that covers it or the nearest folder above.
-func (l List) decide(native string) *Rule {
-	segs := rootedSegments(native)
-	folded := foldAll(segs)
+func (l List) decide(s spelling) *Rule {
+	segs, folded := s.exact, s.folded
 	for n := 0; n <= len(segs); n++ {
 		var match *Rule
 		for _, r := range l.rules {

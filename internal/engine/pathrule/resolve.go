@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
+	"unicode/utf8"
 )
 
 // MaxLinks is how many symbolic links one path may pass through; Linux itself stops at 40.
@@ -35,38 +37,86 @@ type Resolved struct {
 	seen *seen
 }
 
-// seen keeps what is worked out once for a path that is compared with many rules: its components, and what the device
-// says about Real and its parents.
+// seen keeps what is worked out once for a path that is compared with many rules: its spellings in components, and what
+// the device says about Real and its parents.
 type seen struct {
 	split       sync.Once
 	given, real spelling
-	self        sync.Once
-	info        fs.FileInfo // of Real; nil if it does not exist
+	others      []spelling // of Via
+	met         []metInfo  // from the walk
 	stat        sync.Once
-	infos       []fs.FileInfo // of Real and its parents
+	infos       []parentInfo // of Real and its parents, as far as they exist
 }
 
-// spelling is one absolute path in components.
-type spelling struct{ exact, folded []string }
+type parentInfo struct {
+	fs.FileInfo
+	below string // the way from there to Real
+}
+
+// spelling is one absolute path in components; key(n) is the text of the first n.
+type spelling struct {
+	exact, folded         []string
+	exactText, foldedText string
+	exactEnds, foldedEnds []int
+	plain                 bool // ASCII, and folding changes nothing
+}
 
 func spell(native string) spelling {
-	segs := rootedSegments(native)
-	return spelling{segs, foldAll(segs)}
+	s := spelling{exact: rootedSegments(native)}
+	s.exactText, s.exactEnds = joinSegments(s.exact)
+	s.folded, s.foldedText, s.foldedEnds = s.exact, s.exactText, s.exactEnds
+	if s.plain = isPlain(native); s.plain {
+		return s
+	}
+	if folded := foldAll(s.exact); !slices.Equal(folded, s.exact) {
+		s.folded = folded
+		s.foldedText, s.foldedEnds = joinSegments(folded)
+	}
+	return s
 }
 
-// spelled gives the components of Given and Real.
-func (r Resolved) spelled() (given, real spelling) {
-	s := r.seen
-	if s == nil {
-		s = &seen{}
+func isPlain(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf || s[i] >= 'A' && s[i] <= 'Z' {
+			return false
+		}
 	}
+	return true
+}
+
+// joinSegments gives the components as one text, and where the first n of them end in it.
+func joinSegments(segs []string) (text string, ends []int) {
+	var b strings.Builder
+	ends = make([]int, 1, len(segs)+1)
+	for _, s := range segs {
+		b.WriteByte('/')
+		b.WriteString(s)
+		ends = append(ends, b.Len())
+	}
+	return b.String(), ends
+}
+
+// prepared makes sure that what is worked out about the path is kept.
+func (r Resolved) prepared() Resolved {
+	if r.seen == nil {
+		r.seen = &seen{}
+	}
+	return r
+}
+
+// spelled gives the components of Given, Real and Via. The path is prepared.
+func (r Resolved) spelled() (given, real spelling, others []spelling) {
+	s := r.seen
 	s.split.Do(func() {
 		s.given = spell(r.Given)
 		if s.real = s.given; r.Real != r.Given {
 			s.real = spell(r.Real)
 		}
+		for _, via := range r.Via {
+			s.others = append(s.others, spell(via))
+		}
 	})
-	return s.given, s.real
+	return s.given, s.real, s.others
 }
 
 // Resolve finds what path means for a process whose working directory is cwd and whose home is home; both must be
@@ -95,7 +145,7 @@ func Resolve(path, cwd, home string) (Resolved, error) {
 		w.via = append(w.via, other.Given, other.Real)
 	}
 	r.Via = unseen(w.via, r.Given, r.Real)
-	r.seen = &seen{}
+	r.seen = &seen{met: w.met}
 	if w.err != nil {
 		return r, fmt.Errorf("resolve %q: %w", path, w.err)
 	}
@@ -133,7 +183,22 @@ func absolute(path, cwd, home string) (string, error) {
 type walker struct {
 	links int
 	via   []string
+	met   []metInfo // what exists on the way and is no link
 	err   error
+}
+
+type metInfo struct {
+	path string
+	info fs.FileInfo
+}
+
+func infoOf(met []metInfo, path string) fs.FileInfo {
+	for i := range met {
+		if met[i].path == path {
+			return met[i].info
+		}
+	}
+	return nil
 }
 
 type givenPart struct {
@@ -179,7 +244,7 @@ func (w *walker) resolve(abs string) Resolved {
 		b.Reset()
 		b.WriteString(root)
 	}
-	if exists {
+	if exists && infoOf(w.met, real) == nil {
 		_, err := os.Lstat(real)
 		exists = err == nil
 	}
@@ -198,6 +263,7 @@ func (w *walker) step(dir, name string) (next string, isLink, exists bool) {
 	}
 	// A Windows junction is "irregular" to Go; Readlink reads it.
 	if info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) == 0 {
+		w.met = append(w.met, metInfo{next, info})
 		return next, false, true
 	}
 	target, err := os.Readlink(next)
@@ -268,37 +334,24 @@ next:
 	return out
 }
 
-// sameAs reports whether the existing file or folder target is Real itself or one of its parents, by the device's own
-// identity: hard links and second mounts of the same tree are seen through.
-func (r Resolved) sameAs(target fs.FileInfo) bool {
-	if r.Real == "" {
-		return false
-	}
-	ids := r.seen
-	if ids == nil {
-		ids = &seen{}
-	}
-	if !target.IsDir() {
-		// Nothing lies in a file: Real itself decides.
-		ids.self.Do(func() { ids.info, _ = os.Stat(r.Real) })
-		return ids.info != nil && os.SameFile(ids.info, target)
-	}
-	ids.stat.Do(func() {
-		for p := r.Real; ; {
-			if info, err := os.Stat(p); err == nil {
-				ids.infos = append(ids.infos, info)
+// chain is what the device says about Real and the folders above it, as far as they exist. The path is prepared.
+func (r Resolved) chain() []parentInfo {
+	s := r.seen
+	s.stat.Do(func() {
+		for p, below := r.Real, ""; ; {
+			info, err := infoOf(s.met, p), error(nil)
+			if info == nil {
+				info, err = os.Stat(p)
+			}
+			if err == nil {
+				s.infos = append(s.infos, parentInfo{info, below})
 			}
 			up := filepath.Dir(p)
 			if up == p {
 				return
 			}
-			p = up
+			p, below = up, filepath.Join(filepath.Base(p), below)
 		}
 	})
-	for _, info := range ids.infos {
-		if os.SameFile(info, target) {
-			return true
-		}
-	}
-	return false
+	return s.infos
 }

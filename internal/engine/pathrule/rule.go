@@ -43,7 +43,7 @@ type Rule struct {
 	never    bool
 	exact    []based
 	folded   []based // only for matches that close
-	targets  []string
+	target   string  // what it names plainly, for comparison by identity; only for matches that close
 	warnings []string
 }
 
@@ -323,7 +323,7 @@ func (r *Rule) addFolded(base []string, exact, folded []component, anyDepth bool
 		}
 	}
 	if plain == len(exact) && plain > 0 {
-		r.targets = []string{fromSegments(full)}
+		r.target = fromSegments(full)
 	}
 }
 
@@ -360,29 +360,20 @@ func (r *Rule) covers(path Resolved) bool {
 	if r.never || path.Given == "" || path.Real == "" {
 		return false
 	}
-	given, real := path.spelled()
+	path = path.prepared()
+	given, real, others := path.spelled()
 	if !r.loose() {
 		return r.matchSpelling(given) && (path.Real == path.Given || r.matchSpelling(real))
 	}
-	if r.matchSpelling(given) || path.Real != path.Given && r.matchSpelling(real) {
+	if r.matchSpelling(given) || path.Real != path.Given && r.matchSpelling(real) || slices.ContainsFunc(others, r.matchSpelling) {
 		return true
 	}
-	for _, via := range path.Via {
-		if r.matchSpelling(spell(via)) {
-			return true
-		}
+	same := false
+	if r.target != "" {
+		only := identities{rules: []*Rule{r}}
+		only.find(path, func(*Rule, string) bool { same = true; return false })
 	}
-	return r.sameTarget(path)
-}
-
-// sameTarget compares by the identity that the device gives.
-func (r *Rule) sameTarget(path Resolved) bool {
-	for _, target := range r.targets {
-		if info, err := os.Stat(target); err == nil && path.sameAs(info) {
-			return true
-		}
-	}
-	return false
+	return same
 }
 
 func (r *Rule) matchSpelling(s spelling) bool {
