@@ -127,9 +127,7 @@ func (f *flags) options(a *app) (sevengate.Options, error) {
 	}
 	if f.tools != "default" {
 		o.Only = []string{}
-		for _, name := range strings.FieldsFunc(f.tools, func(r rune) bool { return r == ',' || r == ' ' }) {
-			o.Only = append(o.Only, name)
-		}
+		o.Only = append(o.Only, strings.FieldsFunc(f.tools, func(r rune) bool { return r == ',' || r == ' ' })...)
 	}
 	for _, file := range []struct {
 		path string

@@ -45,16 +45,6 @@ func needSh(t testing.TB) {
 	}
 }
 
-// groups parses a "hooks" object and fails on warnings.
-func groups(t testing.TB, source, hooks string) []Group {
-	t.Helper()
-	gs, warnings := Parse(json.RawMessage(hooks), source, source+".json")
-	for _, w := range warnings {
-		t.Fatalf("warning: %v", w)
-	}
-	return gs
-}
-
 func static(gs []Group) func() []Group { return func() []Group { return gs } }
 
 // runner makes a Runner of handlers for one event.

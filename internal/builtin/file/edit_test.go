@@ -224,8 +224,7 @@ func TestBeforeChange(t *testing.T) {
 // what is there now.
 func TestEditIsTriedAgain(t *testing.T) {
 	calls := 0
-	var b *bench
-	b = newBench(t, Deps{BeforeChange: func(p string) error {
+	b := newBench(t, Deps{BeforeChange: func(p string) error {
 		if calls++; calls == 1 {
 			return os.WriteFile(p, []byte("mine\nnew line of another\n"), 0o644)
 		}

@@ -279,11 +279,10 @@ func gitConfigCheck(_ *scanner, c *Command, a *args, _ state) string {
 	case len(a.pos) == 1 && !a.multi:
 		return ""
 	}
-	for _, w := range a.pos {
-		if w.Known != Literal || !harmlessSetting(strings.ToLower(w.Text)) {
+	if len(a.pos) > 0 {
+		if w := a.pos[0]; w.Known != Literal || !harmlessSetting(strings.ToLower(w.Text)) {
 			c.BeyondPrefix = "the setting " + show(w) + " may make git run a program"
 		}
-		break
 	}
 	return "it changes the settings of git"
 }

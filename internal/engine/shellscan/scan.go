@@ -174,10 +174,14 @@ func (s *scanner) script(src string, st state) (flow, string) {
 		s.complex(why)
 	}
 	var stmts []*syntax.Stmt
-	err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Stmts(strings.NewReader(src), func(stmt *syntax.Stmt) bool {
+	var err error
+	for stmt, e := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(strings.NewReader(src)) {
+		if e != nil {
+			err = e
+			break
+		}
 		stmts = append(stmts, stmt)
-		return true
-	})
+	}
 	old := s.src
 	s.src = src
 	s.depth++
