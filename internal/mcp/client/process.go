@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,8 +69,12 @@ func startProcess(s *config.Server, env []string, log *ring) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		closeAll(inR, inW, outR, outW)
 		var pe *exec.Error
-		if errors.As(err, &pe) {
+		var fe *fs.PathError
+		switch {
+		case errors.As(err, &pe):
 			err = pe.Err
+		case errors.As(err, &fe):
+			err = fe.Err
 		}
 		return nil, fmt.Errorf("the command %s cannot be started: %w", s.Command, err)
 	}
