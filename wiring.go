@@ -122,6 +122,36 @@ func (r *Runtime) shellRunner() (*shellrun.Runner, error) {
 	return r.shell.runner, r.shell.err
 }
 
+// Task is a command in the background.
+type Task struct {
+	ID, Command string
+	State       string // "running", or how it ended
+	OutputFile  string
+}
+
+// Tasks lists the commands in the background: all that run, and those that ended
+// lately.
+func (r *Runtime) Tasks() []Task {
+	r.shell.mu.Lock()
+	runner := r.shell.runner
+	r.shell.mu.Unlock()
+	if runner == nil {
+		return nil
+	}
+	var out []Task
+	for _, p := range runner.Tasks() {
+		state := fmt.Sprintf("running for %s", time.Since(p.Started()).Round(time.Second))
+		if res, ended := p.Result(); ended {
+			state = fmt.Sprintf("ended with exit code %d", res.ExitCode)
+			if res.Killed != "" {
+				state = "ended by " + string(res.Killed)
+			}
+		}
+		out = append(out, Task{ID: p.ID(), Command: p.Command(), State: state, OutputFile: p.OutputFile()})
+	}
+	return out
+}
+
 // closeShell ends every command that still runs.
 func (r *Runtime) closeShell() error {
 	r.shell.mu.Lock()

@@ -37,8 +37,14 @@ type Lines struct {
 // NewLines reads from in. Reading begins with the first line that is wanted.
 func NewLines(in io.Reader) *Lines { return &Lines{in: in, lines: make(chan string)} }
 
+// errWoken says that something else than a line came.
+var errWoken = errors.New("woken")
+
 // Next waits for a line. It returns io.EOF at the end of the input.
-func (l *Lines) Next(ctx context.Context) (string, error) {
+func (l *Lines) Next(ctx context.Context) (string, error) { return l.nextOr(ctx, nil) }
+
+// nextOr is Next until something comes from wake; then it returns errWoken.
+func (l *Lines) nextOr(ctx context.Context, wake <-chan struct{}) (string, error) {
 	// A blocked read from a terminal cannot be taken back; the reader belongs
 	// to the process and ends with it, or with the input.
 	l.once.Do(func() {
@@ -57,6 +63,8 @@ func (l *Lines) Next(ctx context.Context) (string, error) {
 			return "", io.EOF
 		}
 		return line, nil
+	case <-wake:
+		return "", errWoken
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}

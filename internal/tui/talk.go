@@ -37,6 +37,7 @@ func (t *Terminal) Observe(e sevengate.Event) { t.drawer.Event(e) }
 
 const help = `  /help            this text
   /tools           the tools that the model has
+  /tasks           the commands that run in the background
   /mode [MODE]     show or change the permission mode
   /exit            end (Ctrl-D does too)
 Ctrl-C stops what is running; at the prompt it ends the conversation.`
@@ -56,12 +57,19 @@ func (t *Terminal) Talk(ctx context.Context, r *sevengate.Runtime, first string)
 	for prompt := first; ; prompt = "" {
 		if prompt == "" {
 			fmt.Fprint(t.out, "\n> ")
-			line, err := t.lines.Next(ctx)
-			if err != nil {
-				fmt.Fprintln(t.out)
-				if errors.Is(err, io.EOF) {
-					return nil
+			line, err := t.lines.nextOr(ctx, r.Woken())
+			switch {
+			case errors.Is(err, errWoken):
+				fmt.Fprintln(t.out, "\n  (something happened in the background)")
+				if err := t.turn(ctx, r, ""); err != nil {
+					return err
 				}
+				continue
+			case errors.Is(err, io.EOF):
+				fmt.Fprintln(t.out)
+				return nil
+			case err != nil:
+				fmt.Fprintln(t.out)
 				return err
 			}
 			prompt = strings.TrimSpace(line)
@@ -160,6 +168,14 @@ func (t *Terminal) command(r *sevengate.Runtime, line string) {
 		for _, tl := range tools {
 			fmt.Fprintf(t.out, "  %s\n", tl.Name())
 		}
+	case "/tasks":
+		tasks := r.Tasks()
+		if len(tasks) == 0 {
+			fmt.Fprintln(t.out, "  Nothing runs in the background.")
+		}
+		for _, task := range tasks {
+			fmt.Fprintf(t.out, "  %s  %s  %s\n", task.ID, task.State, clip(Printable(strings.ReplaceAll(task.Command, "\n", " ; ")), 100))
+		}
 	case "/mode":
 		if arg = strings.TrimSpace(arg); arg != "" {
 			if err := r.SetMode(arg); err != nil {
@@ -173,13 +189,23 @@ func (t *Terminal) command(r *sevengate.Runtime, line string) {
 	}
 }
 
-// turn runs one prompt; Ctrl-C stops it and not the conversation.
+// turn runs one prompt, or without one what happened meanwhile; Ctrl-C stops it
+// and not the conversation.
 func (t *Terminal) turn(ctx context.Context, r *sevengate.Runtime, prompt string) error {
 	run, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t.setTurn(cancel)
 	defer t.setTurn(nil)
-	out, err := r.Run(run, prompt)
+	var out sevengate.Outcome
+	var err error
+	if prompt == "" {
+		out, _, err = r.Continue(run)
+		if out.Reason == "" && err == nil {
+			return nil // it was told already
+		}
+	} else {
+		out, err = r.Run(run, prompt)
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
