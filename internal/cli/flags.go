@@ -179,6 +179,10 @@ func (a *app) warn(r *sevengate.Runtime) {
 	for _, p := range s.Warnings {
 		fmt.Fprintf(a.Stderr, "sevengate: settings: %s\n", p)
 	}
+	_, hookWarnings := r.Hooks(context.Background())
+	for _, w := range hookWarnings {
+		fmt.Fprintf(a.Stderr, "sevengate: %s\n", w)
+	}
 	for _, w := range r.Policy().Warnings() {
 		fmt.Fprintf(a.Stderr, "sevengate: %s\n", w)
 	}

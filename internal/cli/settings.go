@@ -136,10 +136,7 @@ func (a *app) listHooks() error {
 		return err
 	}
 	defer r.Close()
-	groups, warnings := r.Hooks(context.Background())
-	for _, w := range warnings {
-		fmt.Fprintf(a.Stderr, "sevengate: %s\n", w)
-	}
+	groups, _ := r.Hooks(context.Background()) // the warnings were told already
 	if a.flags.json {
 		return printJSON(a.Stdout, groups)
 	}
