@@ -18,10 +18,26 @@ import (
 // callState is a call that runs: its own timer, and whom to tell of progress.
 type callState struct {
 	env  *tool.Env
-	idle *time.Timer // nil: never idle
 	over context.CancelCauseFunc
 	s    *server
+
 	mu   sync.Mutex
+	idle *time.Timer // nil: never idle
+	told time.Time   // of progress, last
+}
+
+// minNews is the least time between two pieces of news of one call.
+const minNews = 50 * time.Millisecond
+
+// due tells whether it is time for news again.
+func (c *callState) due() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.told) < minNews {
+		return false
+	}
+	c.told = time.Now()
+	return true
 }
 
 // CallError is a call that failed without a result of the tool.
@@ -63,6 +79,7 @@ func (s *server) call(ctx context.Context, name string, in json.RawMessage, env 
 		}
 		res, err := s.once(ctx, l, name, in, env)
 		if err == nil {
+			s.works(l)
 			s.afterCall()
 			return res, nil
 		}
@@ -75,6 +92,16 @@ func (s *server) call(ctx context.Context, name string, in json.RawMessage, env 
 			}
 		}
 		return nil, s.callError(ctx, name, err)
+	}
+}
+
+// works takes note that a server that had refused answers again.
+func (s *server) works(l *link) {
+	s.mu.Lock()
+	again := s.state == NeedsAuth && s.link == l
+	s.mu.Unlock()
+	if again {
+		s.set(Connected, "")
 	}
 }
 
@@ -173,6 +200,9 @@ func (s *server) progressed(_ context.Context, req *sdk.ProgressNotificationClie
 	}
 	c := v.(*callState)
 	c.alive()
+	if !c.due() {
+		return
+	}
 	text := oneLine(p.Message)
 	switch {
 	case p.Total > 0:

@@ -84,7 +84,7 @@ func (h *httpClient) prepare(ctx context.Context) error {
 
 // RoundTrip implements [http.RoundTripper].
 func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := h.send(req)
+	resp, sent, err := h.send(req)
 	if err != nil {
 		return nil, err
 	}
@@ -93,11 +93,11 @@ func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 		if h.s.cfg.HeadersHelper != "" {
 			fresh = h.prepare(req.Context()) == nil
 		} else if resp.StatusCode == http.StatusUnauthorized && !h.static() {
-			fresh = h.s.m.tokens.refresh(req.Context(), h.s.cfg.Name, h.s.cfg.URL, h.plain()) == nil
+			fresh = h.s.m.tokens.refresh(req.Context(), h.s.cfg.Name, h.s.cfg.URL, sent, h.plain()) == nil
 		}
 		if again, ok := rewind(req); fresh && ok {
 			discard(resp)
-			if resp, err = h.send(again); err != nil {
+			if resp, _, err = h.send(again); err != nil {
 				return nil, err
 			}
 		}
@@ -141,7 +141,8 @@ func rewind(req *http.Request) (*http.Request, bool) {
 	return again, true
 }
 
-func (h *httpClient) send(req *http.Request) (*http.Response, error) {
+// send makes one request; token is the one that went with it.
+func (h *httpClient) send(req *http.Request) (resp *http.Response, token string, err error) {
 	r := req.Clone(req.Context())
 	if r.URL.Host == h.host {
 		for name, value := range h.s.cfg.Headers {
@@ -153,12 +154,13 @@ func (h *httpClient) send(req *http.Request) (*http.Response, error) {
 		}
 		h.mu.Unlock()
 		if r.Header.Get("Authorization") == "" {
-			if token := h.s.m.tokens.access(r.Context(), h.s.cfg.Name, h.s.cfg.URL, h.plain()); token != "" {
+			if token = h.s.m.tokens.access(r.Context(), h.s.cfg.Name, h.s.cfg.URL, h.plain()); token != "" {
 				r.Header.Set("Authorization", "Bearer "+token)
 			}
 		}
 	}
-	return h.base.RoundTrip(r)
+	resp, err = h.base.RoundTrip(r)
+	return resp, token, err
 }
 
 // static tells whether the configuration itself says how to authenticate.

@@ -76,11 +76,7 @@ func (m *Manager) Authenticate(ctx context.Context, name string, open func(addre
 	if got == nil {
 		return fmt.Errorf("signing in to MCP server %s: there is no token", name)
 	}
-	key := m.tokens.key(s.cfg.Name, s.cfg.URL)
-	m.tokens.mu.Lock()
-	err = m.tokens.save(key, got)
-	m.tokens.mu.Unlock()
-	if err != nil {
+	if err := m.tokens.save(s.cfg.Name, s.cfg.URL, got); err != nil {
 		return err
 	}
 	return s.restart()

@@ -282,3 +282,37 @@ func TestSignInThatFails(t *testing.T) {
 	}
 	m.Close()
 }
+
+// Two sessions share a sign-in whose refresh token can be used once: the second
+// takes what the first has got.
+func TestTwoSessionsOneSignIn(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	stateDir := t.TempDir()
+	keep := func(c *Config) { c.StateDir = stateDir }
+	first := start(t, keep, remote("web", p.url+"/mcp"))
+	up(t, first)
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	defer cancel()
+	if err := first.Authenticate(ctx, "web", browser(t)); err != nil {
+		t.Fatal(err)
+	}
+	up(t, first)
+	second := start(t, keep, remote("web", p.url+"/mcp"))
+	up(t, second)
+	p.mu.Lock()
+	clear(p.valid)
+	p.mu.Unlock()
+	for _, m := range []*Manager{first, second} {
+		if _, _, err := run(t, m, "mcp__web__echo", `{"text":"a"}`); err != nil {
+			t.Error(err)
+		}
+	}
+	p.mu.Lock()
+	if p.refreshes != 1 {
+		t.Errorf("%d renewals", p.refreshes)
+	}
+	p.mu.Unlock()
+	first.Close()
+	second.Close()
+}

@@ -44,7 +44,7 @@ func startProcess(s *config.Server, env []string, log *ring) (*process, error) {
 	cmd := exec.Command(s.Command, s.Args...)
 	cmd.Dir, cmd.Env = s.Dir, env
 	if !strings.ContainsRune(s.Command, filepath.Separator) {
-		// The path of the server's own environment counts, where it has one.
+		// What our own path does not have may be on that of the server's entry.
 		if path, ok := config.Lookup(env)("PATH"); ok && cmd.Err != nil {
 			for _, dir := range filepath.SplitList(path) {
 				if full := filepath.Join(dir, s.Command); filepath.IsAbs(dir) && isExecutable(full) {

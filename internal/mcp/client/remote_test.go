@@ -125,6 +125,13 @@ func TestUnauthorized(t *testing.T) {
 	if s, _ := state(m, "web"); s != NeedsAuth {
 		t.Error(s)
 	}
+	locked.Store(false)
+	if _, _, err = run(t, m, "mcp__web__echo", `{"text":"a"}`); err != nil {
+		t.Error(err)
+	}
+	if s, _ := state(m, "web"); s != Connected {
+		t.Error(s)
+	}
 	m.Close()
 }
 

@@ -44,88 +44,112 @@ type grant struct {
 type tokenStore struct {
 	dir string // empty: nothing is kept
 
-	mu     sync.Mutex
-	grants map[string]*grant // by key; nil: there is none
+	mu    sync.Mutex
+	slots map[string]*tokenSlot
+}
+
+// tokenSlot is the place of one server's grant. Its lock is held while the grant
+// is renewed, so that this happens once; other servers do not wait for it.
+type tokenSlot struct {
+	path string // empty: nothing is kept
+
+	mu    sync.Mutex
+	known bool
+	grant *grant // nil: there is none
 }
 
 func newTokenStore(stateDir string) *tokenStore {
-	t := &tokenStore{grants: map[string]*grant{}}
+	t := &tokenStore{slots: map[string]*tokenSlot{}}
 	if stateDir != "" {
 		t.dir = filepath.Join(stateDir, "auth")
 	}
 	return t
 }
 
-// key names a server by name and address: a token never goes to another
-// address that has taken the name over.
-func (t *tokenStore) key(name, address string) string {
+// slot gives a server's place, by name and address: a token never goes to
+// another address that has taken the name over.
+func (t *tokenStore) slot(name, address string) *tokenSlot {
 	sum := sha256.Sum256([]byte(name + "\x00" + address))
-	return "mcp-" + hex.EncodeToString(sum[:12])
+	key := "mcp-" + hex.EncodeToString(sum[:12])
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.slots[key]
+	if s == nil {
+		s = &tokenSlot{}
+		if t.dir != "" {
+			s.path = filepath.Join(t.dir, key+".json")
+		}
+		t.slots[key] = s
+	}
+	return s
 }
 
-func (t *tokenStore) path(key string) string { return filepath.Join(t.dir, key+".json") }
-
-// load gives the grant for a server; the caller holds the lock.
-func (t *tokenStore) load(key string, fresh bool) *grant {
-	if g, ok := t.grants[key]; ok && !fresh {
-		return g
+// load gives the grant; fresh reads it again. The caller holds the lock.
+func (s *tokenSlot) load(fresh bool) *grant {
+	if s.known && !fresh || s.path == "" {
+		return s.grant
 	}
-	var g *grant
-	if t.dir != "" {
-		if data, err := os.ReadFile(t.path(key)); err == nil {
-			var read grant
-			if json.Unmarshal(data, &read) == nil && read.Access != "" {
-				g = &read
-			}
+	s.known, s.grant = true, nil
+	if data, err := os.ReadFile(s.path); err == nil {
+		var g grant
+		if json.Unmarshal(data, &g) == nil && g.Access != "" {
+			s.grant = &g
 		}
 	}
-	if g == nil && fresh {
-		g = t.grants[key]
-	}
-	t.grants[key] = g
-	return g
+	return s.grant
 }
 
-func (t *tokenStore) save(key string, g *grant) error {
-	t.grants[key] = g
-	if t.dir == "" {
+// keep writes a grant. The caller holds the lock.
+func (s *tokenSlot) keep(g *grant) error {
+	s.known, s.grant = true, g
+	if s.path == "" {
 		return nil
 	}
-	if err := os.MkdirAll(t.dir, 0o700); err != nil {
-		return fmt.Errorf("keeping the sign-in: %w", err)
+	fail := func(err error) error { return fmt.Errorf("keeping the sign-in: %w", err) }
+	dir := filepath.Dir(s.path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fail(err)
 	}
 	data, err := json.Marshal(g)
 	if err != nil {
-		return fmt.Errorf("keeping the sign-in: %w", err)
+		return fail(err)
 	}
-	f, err := os.CreateTemp(t.dir, ".mcp-*") // made with mode 0600
+	f, err := os.CreateTemp(dir, ".mcp-*") // made with mode 0600
 	if err != nil {
-		return fmt.Errorf("keeping the sign-in: %w", err)
+		return fail(err)
 	}
 	_, err = f.Write(data)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), t.path(key))
+		err = os.Rename(f.Name(), s.path)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
-		return fmt.Errorf("keeping the sign-in: %w", err)
+		return fail(err)
 	}
 	return nil
 }
 
+// save keeps a new grant for a server.
+func (t *tokenStore) save(name, address string, g *grant) error {
+	s := t.slot(name, address)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keep(g)
+}
+
 // forget drops the grant for a server.
 func (t *tokenStore) forget(name, address string) error {
-	key := t.key(name, address)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.grants[key] = nil
-	if t.dir == "" {
+	s := t.slot(name, address)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known, s.grant = true, nil
+	if s.path == "" {
 		return nil
 	}
-	if err := os.Remove(t.path(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(s.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("forgetting the sign-in: %w", err)
 	}
 	return nil
@@ -134,39 +158,42 @@ func (t *tokenStore) forget(name, address string) error {
 // access gives the token for a server, renewed where it is about to end; empty
 // when there is none.
 func (t *tokenStore) access(ctx context.Context, name, address string, client *http.Client) string {
-	key := t.key(name, address)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	g := t.load(key, false)
+	s := t.slot(name, address)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.load(false)
 	if g == nil {
 		return ""
 	}
 	if !g.Expiry.IsZero() && time.Until(g.Expiry) < tokenMargin && g.Refresh != "" {
-		if renewed, err := t.renew(ctx, key, g, client); err == nil {
+		if renewed, err := s.renew(ctx, g, client); err == nil {
 			g = renewed
 		}
 	}
 	return g.Access
 }
 
-// refresh renews the token after it was refused.
-func (t *tokenStore) refresh(ctx context.Context, name, address string, client *http.Client) error {
-	key := t.key(name, address)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	g := t.load(key, false)
+// refresh renews the token that was refused, unless that has happened since.
+func (t *tokenStore) refresh(ctx context.Context, name, address, refused string, client *http.Client) error {
+	s := t.slot(name, address)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.load(false)
 	if g == nil {
 		return errors.New("there is no sign-in")
 	}
-	_, err := t.renew(ctx, key, g, client)
+	if g.Access != refused {
+		return nil
+	}
+	_, err := s.renew(ctx, g, client)
 	return err
 }
 
 // renew gets a new token. Another process may have done so already, which with
 // rotating tokens makes ours worthless: its result is taken instead. The caller
 // holds the lock.
-func (t *tokenStore) renew(ctx context.Context, key string, old *grant, client *http.Client) (*grant, error) {
-	g := t.load(key, true)
+func (s *tokenSlot) renew(ctx context.Context, old *grant, client *http.Client) (*grant, error) {
+	g := s.load(true)
 	if g == nil {
 		return nil, errors.New("there is no sign-in any more")
 	}
@@ -214,5 +241,5 @@ func (t *tokenStore) renew(ctx context.Context, key string, old *grant, client *
 	if answer.Expires > 0 {
 		next.Expiry = time.Now().Add(time.Duration(answer.Expires * float64(time.Second)))
 	}
-	return &next, t.save(key, &next)
+	return &next, s.keep(&next)
 }
