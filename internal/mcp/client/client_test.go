@@ -178,7 +178,7 @@ func TestCancelOne(t *testing.T) {
 
 func TestIdleAndProgress(t *testing.T) {
 	t.Parallel()
-	m := start(t, func(c *Config) { c.Environ = append(c.Environ, "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT=350") }, stdio(t, "good", "good"))
+	m := start(t, func(c *Config) { c.Environ = append(c.Environ, "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT=1500") }, stdio(t, "good", "good"))
 	up(t, m)
 	var mu sync.Mutex
 	var news []string
@@ -199,7 +199,7 @@ func TestIdleAndProgress(t *testing.T) {
 	}
 	mu.Unlock()
 	var ce *CallError
-	if err := <-silent; !errors.As(err, &ce) || !strings.Contains(err.Error(), "350ms") {
+	if err := <-silent; !errors.As(err, &ce) || !strings.Contains(err.Error(), "1.5s") {
 		t.Errorf("the other call's progress disarmed the timer: %v", err)
 	}
 	if s, _ := state(m, "good"); s != Connected {
@@ -426,7 +426,7 @@ func TestApprovalStartsAndRejectionEnds(t *testing.T) {
 type answers struct{}
 
 func (answers) Elicit(_ context.Context, q Elicitation) (Reply, error) {
-	time.Sleep(600 * time.Millisecond) // longer than the idle time: a person thinks
+	time.Sleep(2 * time.Second) // longer than the idle time: a person thinks
 	return Reply{"accept", map[string]any{"name": q.Server + " " + q.Message}}, nil
 }
 
@@ -439,7 +439,7 @@ func TestQuestionsOfServers(t *testing.T) {
 	t.Parallel()
 	m := start(t, func(c *Config) {
 		c.Elicitor, c.Sampler = answers{}, answers{}
-		c.Environ = append(c.Environ, "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT=300")
+		c.Environ = append(c.Environ, "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT=1500")
 		c.Roots = func() []string { return []string{"/one", "/two words"} }
 	}, stdio(t, "good", "good"))
 	up(t, m)

@@ -81,9 +81,9 @@ func goodServer(kind string) *sdk.Server {
 		}
 	})
 	add("progress", func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		for i := range 6 {
+		for i := range 6 { // longer than the idle time in all
 			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i + 1), Total: 6, Message: "step"})
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(400 * time.Millisecond)
 		}
 		return text("done"), nil
 	})
