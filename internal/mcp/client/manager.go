@@ -297,7 +297,7 @@ func (m *Manager) Problems() []Problem {
 	return out
 }
 
-// Logs gives the last of what a server wrote to its standard error and logged,
+// Logs gives, without control characters, the last of what a server wrote to its standard error and logged,
 // and how many lines came before that.
 func (m *Manager) Logs(name string) (text string, dropped int, err error) {
 	s, err := m.server(name)
@@ -305,7 +305,7 @@ func (m *Manager) Logs(name string) (text string, dropped int, err error) {
 		return "", 0, err
 	}
 	text, dropped = s.log.text()
-	return text, dropped, nil
+	return printable(text), dropped, nil
 }
 
 // Wait waits until none of the named servers (all, where none is named) is

@@ -53,6 +53,11 @@ func (m *Manager) Authenticate(ctx context.Context, name string, open func(addre
 	if err != nil {
 		return fmt.Errorf("signing in to MCP server %s: %w", name, err)
 	}
+	if u := s.cfg.OAuth.AuthServerMetadataURL; u != "" {
+		if plain, err = pinMetadata(ctx, plain, u, s.cfg.URL); err != nil {
+			return fmt.Errorf("signing in to MCP server %s: %w", name, err)
+		}
+	}
 	back, err := m.listenBack(s.cfg.OAuth.CallbackPort)
 	if err != nil {
 		return fmt.Errorf("signing in to MCP server %s: %w", name, err)

@@ -36,6 +36,7 @@ type provider struct {
 	n         int
 	expires   int
 	refuse    bool
+	shy       bool // nothing is found by discovery
 }
 
 func newProvider(t *testing.T) *provider {
@@ -54,6 +55,13 @@ func (p *provider) json(w http.ResponseWriter, v any) {
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.shy && strings.Contains(r.URL.Path, "/.well-known/") {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	if r.URL.Path == "/about" {
+		r.URL.Path = "/.well-known/oauth-authorization-server"
+	}
 	switch r.URL.Path {
 	case "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp":
 		p.json(w, map[string]any{"resource": p.url + "/mcp", "authorization_servers": []string{p.url}, "scopes_supported": []string{"read"}})
@@ -315,4 +323,27 @@ func TestTwoSessionsOneSignIn(t *testing.T) {
 	p.mu.Unlock()
 	first.Close()
 	second.Close()
+}
+
+func TestNamedMetadata(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	p.shy = true
+	right, wrong := remote("web", p.url+"/mcp"), remote("wrong", p.url+"/mcp")
+	right.OAuth.AuthServerMetadataURL, wrong.OAuth.AuthServerMetadataURL = p.url+"/about", p.url+"/nothing"
+	m := start(t, nil, right, wrong)
+	up(t, m)
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	defer cancel()
+	if err := m.Authenticate(ctx, "wrong", browser(t)); err == nil || !strings.Contains(err.Error(), "authServerMetadataUrl") {
+		t.Error(err)
+	}
+	if err := m.Authenticate(ctx, "web", browser(t)); err != nil {
+		t.Fatal(err)
+	}
+	up(t, m)
+	if st, why := state2(m); st != Connected {
+		t.Error(st, why)
+	}
+	m.Close()
 }

@@ -149,6 +149,10 @@ func (l *loader) flag(text string) error {
 }
 
 func (l *loader) file(path string) (fileShape, error) {
+	// A pipe would be waited for.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fileShape{}, errors.New("it is not a regular file")
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		var pe *fs.PathError
