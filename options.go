@@ -63,6 +63,12 @@ type Options struct {
 	// programs that bring their own policy, and for tests.
 	ManagedDirs []string
 
+	// MCPConfig are further files of MCP servers, or inline JSON; StrictMCP reads
+	// nothing else. NoMCP uses no servers at all.
+	MCPConfig []string
+	StrictMCP bool
+	NoMCP     bool
+
 	// Tools are tools of the program's own, beside the built-in ones.
 	Tools []tool.Tool
 	// Only, when not nil, keeps the named built-in tools.

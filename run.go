@@ -26,6 +26,11 @@ func (r *Runtime) Run(ctx context.Context, prompt string) (Outcome, error) {
 
 // RunMessage is [Runtime.Run] for a prompt of several blocks.
 func (r *Runtime) RunMessage(ctx context.Context, prompt tool.Message) (Outcome, error) {
+	if r.mcp != nil {
+		r.StartMCP(ctx, 0)
+		r.mcp.WaitAtStart(ctx, r.opts.Prompter == nil)
+		r.serversChanged()
+	}
 	a, err := r.begin()
 	if err != nil {
 		return Outcome{}, err
@@ -272,6 +277,11 @@ func (r *Runtime) system() string {
 	if s == "" {
 		s = fmt.Sprintf("%s\n\nWorking directory: %s\nPlatform: %s\nDate: %s", defaultSystem, r.dir, runtime.GOOS, time.Now().Format("2006-01-02"))
 	}
+	if r.mcp != nil {
+		if text := r.mcp.Briefing(); text != "" {
+			s += "\n\n" + text
+		}
+	}
 	if r.opts.AppendSystem != "" {
 		s += "\n\n" + r.opts.AppendSystem
 	}
@@ -295,6 +305,9 @@ func (r *Runtime) Close() error {
 	}
 	if r.hooks != nil {
 		r.hooks.Close()
+	}
+	if r.mcp != nil {
+		errs = append(errs, r.mcp.Close())
 	}
 	errs = append(errs, r.closeShell())
 	if r.lsp != nil {

@@ -21,6 +21,8 @@ import (
 	"github.com/sevengate/sevengate/internal/engine/shellrun"
 	"github.com/sevengate/sevengate/internal/gate"
 	"github.com/sevengate/sevengate/internal/hook"
+	"github.com/sevengate/sevengate/internal/mcp/client"
+	"github.com/sevengate/sevengate/internal/mcp/config"
 	"github.com/sevengate/sevengate/internal/model"
 	"github.com/sevengate/sevengate/internal/permission"
 	"github.com/sevengate/sevengate/internal/registry"
@@ -39,29 +41,35 @@ const readerHint = "Look into it with Read (offset and limit) or Grep."
 // Runtime serves one conversation. Its methods must not be called at the same
 // time, except Explain, Interrupt and Close.
 type Runtime struct {
-	opts     Options
-	env      environment
-	dir      string
-	home     string
-	state    string
-	folder   string // of the session, beside its transcript
-	keep     atomic.Bool
-	shell    lazyShell
-	history  *history.History // nil where none is kept
-	lsp      *lsp.Service     // nil where the feature is off
-	watcher  *settings.Watcher
-	policy   *permission.Policy
-	hooks    *hook.Runner
-	registry *registry.Registry
-	results  *result.Store
-	gate     *gate.Gate
-	conv     *gate.Conversation
-	disclose *disclose.Disclosure
-	store    *session.Store
-	schedule schedule.Policy
-	max      int
-	spec     modelSpec
-	specErr  error
+	opts    Options
+	env     environment
+	dir     string
+	home    string
+	state   string
+	folder  string // of the session, beside its transcript
+	keep    atomic.Bool
+	shell   lazyShell
+	history *history.History // nil where none is kept
+	lsp     *lsp.Service     // nil where the feature is off
+
+	mcp         *client.Manager // nil: no servers are configured
+	choices     *config.Choices
+	mcpWarnings []string
+	startMCP    sync.Once
+	onServers   func()
+	watcher     *settings.Watcher
+	policy      *permission.Policy
+	hooks       *hook.Runner
+	registry    *registry.Registry
+	results     *result.Store
+	gate        *gate.Gate
+	conv        *gate.Conversation
+	disclose    *disclose.Disclosure
+	store       *session.Store
+	schedule    schedule.Policy
+	max         int
+	spec        modelSpec
+	specErr     error
 
 	mu       sync.Mutex
 	id       string
@@ -229,12 +237,15 @@ func (r *Runtime) assemble(ctx context.Context) error {
 	r.hooks = hook.New(hook.Config{
 		Groups: r.hookGroups(current), Policy: func() hook.Policy { return hook.PolicyFrom(current().Settings) },
 		Cwd: r.dir, ProjectDir: r.dir, SessionID: r.id, TranscriptPath: transcript, Home: r.home, Env: toolEnv,
-		SpillDir: filepath.Join(r.folder, "hook-output"), Log: r.opts.Log,
+		Tools: mcpCaller{r}, SpillDir: filepath.Join(r.folder, "hook-output"), Log: r.opts.Log,
 	})
 	if r.disclose, err = r.disclosure(); err != nil {
 		return err
 	}
 	r.openHistory()
+	if err := r.findServers(ctx); err != nil {
+		return err
+	}
 	deps, err := r.deps()
 	if err != nil {
 		return err

@@ -44,6 +44,7 @@ func (r *Runtime) deps() (builtin.Deps, error) {
 			Home:           r.home,
 		},
 		ToolSearch: toolsearch.Options{For: func(*tool.Env) *disclose.Disclosure { return r.disclose }},
+		MCP:        r.mcpServers(),
 	}
 	if r.features().On("lsp") {
 		r.lsp = lsp.New(lsp.Deps{ReadDenied: r.policy.ReadDenied, Environ: environment(r.env).forTools(), Home: r.home})

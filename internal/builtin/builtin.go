@@ -8,6 +8,7 @@ import (
 	"github.com/sevengate/sevengate/internal/builtin/ask"
 	"github.com/sevengate/sevengate/internal/builtin/file"
 	"github.com/sevengate/sevengate/internal/builtin/lsp"
+	"github.com/sevengate/sevengate/internal/builtin/mcpres"
 	"github.com/sevengate/sevengate/internal/builtin/search"
 	"github.com/sevengate/sevengate/internal/builtin/shell"
 	"github.com/sevengate/sevengate/internal/builtin/todo"
@@ -22,12 +23,14 @@ type Deps struct {
 	Search     search.Deps
 	Shell      shell.Deps
 	ToolSearch toolsearch.Options
-	LSP        *lsp.Service // nil: there is no such tool
+	MCP        mcpres.Servers // nil: no servers are configured
+	LSP        *lsp.Service   // nil: there is no such tool
 }
 
 // All lists the tools.
 func All(d Deps) []tool.Tool {
 	return slices.Concat(
+		mcpres.New(d.MCP),    // ListMcpResourcesTool, ReadMcpResourceTool, WaitForMcpServers
 		file.New(d.File),     // Read, Write, Edit, NotebookEdit
 		search.New(d.Search), // Glob, Grep
 		shell.New(d.Shell),   // Bash, TaskOutput, TaskStop

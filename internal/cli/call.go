@@ -69,6 +69,7 @@ func (a *app) call(args []string) error {
 		return err
 	}
 	defer r.Close()
+	a.withServers(r, args[0])
 	res := r.Call(a.ctx, args[0], input)
 	for _, n := range append(res.Notices, res.Context...) {
 		fmt.Fprintf(a.Stderr, "sevengate: %s\n", n)

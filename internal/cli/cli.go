@@ -193,7 +193,7 @@ post-hooks, map.
 	a.flags.add(root)
 	a.flags.addTalk(root)
 	root.AddCommand(a.demoCommand(), a.callCommand(), a.execCommand(), a.explainCommand(), a.toolsCommand(),
-		a.sessionsCommand(), a.settingsCommand(), a.trustCommand(), a.hooksCommand(), a.versionCommand())
+		a.sessionsCommand(), a.settingsCommand(), a.trustCommand(), a.hooksCommand(), a.mcpCommand(), a.versionCommand())
 	return root
 }
 

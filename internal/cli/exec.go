@@ -50,6 +50,7 @@ func (a *app) exec(args []string) error {
 		return err
 	}
 	defer r.Close()
+	a.withServers(r, "")
 	e := &executor{app: a, runtime: r, name: name, lines: bufio.NewReaderSize(in, 64<<10)}
 	if err := e.run(); err != nil {
 		return err

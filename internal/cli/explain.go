@@ -61,6 +61,7 @@ func (a *app) explain(args []string, hooks bool) error {
 		return err
 	}
 	defer r.Close()
+	a.withServers(r, args[0])
 	e := r.Explain(a.ctx, args[0], input, hooks)
 	if a.flags.json {
 		return printJSON(a.Stdout, e)
@@ -240,7 +241,7 @@ func (b *batch) runtimeFor(l batchLine) (*sevengate.Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Ephemeral = true
+	o.Ephemeral, o.NoMCP = true, true
 	if l.Mode != "" {
 		if _, err := permission.ParseMode(l.Mode); err != nil {
 			return nil, fmt.Errorf("mode: %w", err)

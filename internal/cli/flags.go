@@ -31,6 +31,9 @@ type flags struct {
 	allowBypass    bool
 	schedule       string
 
+	mcpConfig []string
+	strictMCP bool
+
 	// of a conversation
 	print         bool
 	outputFormat  string
@@ -57,6 +60,8 @@ func (f *flags) add(root *cobra.Command) {
 	p.StringArrayVar(&f.allowed, "allowedTools", nil, "permission `RULES` that allow, such as \"Bash(git log *),Read\"")
 	p.StringArrayVar(&f.disallowed, "disallowedTools", nil, "permission `RULES` that deny")
 	p.StringArrayVar(&f.addDirs, "add-dir", nil, "a further `DIR` to work in")
+	p.StringArrayVar(&f.mcpConfig, "mcp-config", nil, "further MCP servers: a `FILE`, or JSON")
+	p.BoolVar(&f.strictMCP, "strict-mcp-config", false, "use only the MCP servers of --mcp-config")
 	p.StringVar(&f.tools, "tools", "default", "the built-in tools: \"\" none, default all, or `NAMES` separated by commas")
 	p.StringVar(&f.cwd, "cwd", "", "work in `DIR`")
 	p.BoolVar(&f.json, "json", false, "print JSON")
@@ -101,6 +106,7 @@ func (f *flags) options(a *app) (sevengate.Options, error) {
 		AddDirs: f.addDirs, Settings: f.settings, SettingSources: &f.settingSources, Schedule: f.schedule,
 		MaxTurns: f.maxTurns, Resume: f.resume, Continue: f.continueLast, SessionID: f.sessionID, Ephemeral: f.noPersistence,
 		System: f.system, AppendSystem: f.appendSystem, Verbose: f.verbose, Debug: f.debug,
+		MCPConfig: f.mcpConfig, StrictMCP: f.strictMCP,
 	}
 	if f.bypass {
 		if o.Mode != "" && o.Mode != string(permission.ModeBypass) {

@@ -28,6 +28,7 @@ func (a *app) tools(args []string) error {
 		return err
 	}
 	defer r.Close()
+	a.withServers(r, "")
 	tools, api, problems := r.Tools()
 	for _, p := range problems {
 		fmt.Fprintf(a.Stderr, "sevengate: the tool %s is left out: %v\n", p.Tool, p.Err)

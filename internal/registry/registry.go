@@ -10,6 +10,7 @@
 package registry
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"slices"
@@ -36,6 +37,18 @@ type entry struct {
 	tool   tool.Tool
 	schema *schema.Schema
 	exists bool // its gate is on, and it does not object
+	// present gives the schema for a model's API, where it is another one.
+	present func() (json.RawMessage, bool)
+}
+
+// apiSchema is the schema that a model's API gets.
+func (e entry) apiSchema() (json.RawMessage, error) {
+	if e.present != nil {
+		if raw, ok := e.present(); ok {
+			return raw, nil
+		}
+	}
+	return e.schema.JSON()
 }
 
 // New makes a registry of built-in tools. Two tools that answer to the same
@@ -68,14 +81,19 @@ func (r *Registry) entry(t tool.Tool) entry {
 func byName(a, b entry) int { return strings.Compare(a.tool.Name(), b.tool.Name()) }
 
 // SetOthers replaces the tools that are not built in. Of two with one name the
-// first wins.
-func (r *Registry) SetOthers(tools []tool.Tool) {
+// first wins. present, if not nil, gives the schema that a model's API gets in
+// place of the one that inputs are validated with.
+func (r *Registry) SetOthers(tools []tool.Tool, present func(name string) (json.RawMessage, bool)) {
 	var others []entry
 	taken := map[string]bool{}
 	for _, t := range tools {
 		if !taken[t.Name()] {
 			taken[t.Name()] = true
-			others = append(others, r.entry(t))
+			e := r.entry(t)
+			if present != nil {
+				e.present = func() (json.RawMessage, bool) { return present(t.Name()) }
+			}
+			others = append(others, e)
 		}
 	}
 	slices.SortFunc(others, byName)
@@ -209,7 +227,7 @@ func (p *Pool) API() ([]schema.APITool, []Problem) {
 		f := e.tool.Facts()
 		api, ok := r.api[f.Name]
 		if !ok {
-			raw, err := e.schema.JSON()
+			raw, err := e.apiSchema()
 			if err == nil {
 				api, err = schema.NewAPITool(f.Name, e.tool.Prompt(ctx), raw, f.Strict, false)
 			}

@@ -34,7 +34,7 @@ func TestPoolOrderAndGates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.SetOthers([]tool.Tool{named("mcp__z__b", nil), named("mcp__a__c", nil), named("Bash", nil), named("Aardvark", nil)})
+	r.SetOthers([]tool.Tool{named("mcp__z__b", nil), named("mcp__a__c", nil), named("Bash", nil), named("Aardvark", nil)}, nil)
 	p := r.Pool(Select{Denied: func(f *tool.Facts) bool { return f.Name == "Secret" }, Hidden: []string{"mcp__z__b"}})
 	if got, want := p.Names(), []string{"Bash", "Write", "Aardvark", "mcp__a__c"}; !slices.Equal(got, want) {
 		t.Errorf("pool is %v, want %v", got, want)
@@ -90,7 +90,7 @@ func TestAPIBytesNeverChangeInASession(t *testing.T) {
 		return b.Bytes()
 	}
 	first := body()
-	r.SetOthers([]tool.Tool{named("mcp__new__tool", nil)})
+	r.SetOthers([]tool.Tool{named("mcp__new__tool", nil)}, nil)
 	if second := body(); !bytes.HasPrefix(second, first) {
 		t.Errorf("the bytes changed:\n%s\n%s", first, second)
 	}

@@ -1,0 +1,209 @@
+package sevengate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sevengate/sevengate/internal/agent"
+	"github.com/sevengate/sevengate/internal/builtin/mcpres"
+	"github.com/sevengate/sevengate/internal/mcp/client"
+	"github.com/sevengate/sevengate/internal/mcp/config"
+	"github.com/sevengate/sevengate/internal/session"
+	"github.com/sevengate/sevengate/tool"
+)
+
+// MCP is the session's connections to MCP servers.
+type MCP = client.Manager
+
+// findServers reads which MCP servers are configured. Nothing is started.
+func (r *Runtime) findServers(ctx context.Context) error {
+	if r.opts.NoMCP {
+		return nil
+	}
+	managed := r.opts.ManagedDirs
+	if managed == nil {
+		managed = config.SystemDirs()
+	}
+	o := config.Options{Dir: r.dir, Home: r.home, StateDir: r.state, ManagedDirs: managed, Flags: r.opts.MCPConfig, Strict: r.opts.StrictMCP, Environ: r.env}
+	if s := r.opts.SettingSources; s != nil {
+		o.NoProject = !strings.Contains(*s, "project")
+		o.NoUser = !strings.Contains(*s, "user")
+	}
+	found, err := config.Load(o)
+	if err != nil {
+		return err
+	}
+	for _, w := range found.Warnings {
+		r.mcpWarnings = append(r.mcpWarnings, w.String())
+	}
+	r.choices = config.OpenChoices(r.state, r.dir)
+	if len(found.Servers) == 0 {
+		return nil
+	}
+	r.mcp = client.New(client.Config{
+		Servers: found.Servers, Judge: r.judgeServer(ctx), Dir: r.dir, StateDir: r.state, Environ: environment(r.env).forTools(),
+		SessionID: r.id, Version: Version, Log: r.opts.Log, OnChange: r.serversChanged,
+		Roots: func() []string { return r.conv.Context().Roots },
+	})
+	return nil
+}
+
+// judgeServer decides which servers may be started, by the settings and the
+// person's own choices as they are now.
+func (r *Runtime) judgeServer(ctx context.Context) func(*config.Server) (config.Verdict, string) {
+	return func(s *config.Server) (config.Verdict, string) {
+		now := r.watcher.Current(ctx)
+		p := config.PolicyFrom(now.Settings.MCP(), now.Trust.Trusted, config.Lookup(r.env))
+		p.NoQuestions = p.NoQuestions || r.opts.Prompter == nil && now.Trust.Trusted
+		if err := r.choices.Apply(&p); err != nil && r.opts.Log != nil {
+			r.opts.Log.Warn("MCP choices cannot be read", "error", err)
+		}
+		return p.Judge(s)
+	}
+}
+
+// serversChanged takes over what the servers offer now.
+func (r *Runtime) serversChanged() {
+	r.registry.SetOthers(r.mcp.Tools(), r.mcp.APISchema)
+	r.mu.Lock()
+	tell := r.onServers
+	r.mu.Unlock()
+	if tell != nil {
+		tell()
+	}
+}
+
+// OnServersChanged asks to be told when the tools of MCP servers change.
+func (r *Runtime) OnServersChanged(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.onServers = f
+}
+
+// InputSchemas gives, by name, the schemas that inputs are validated with.
+func (r *Runtime) InputSchemas() map[string]json.RawMessage {
+	p := r.pool()
+	out := map[string]json.RawMessage{}
+	for _, name := range p.Names() {
+		if _, s, ok := p.Lookup(name); ok {
+			if raw, err := s.JSON(); err == nil {
+				out[name] = raw
+			}
+		}
+	}
+	return out
+}
+
+// mcpCaller lets hooks call tools of MCP servers.
+type mcpCaller struct{ r *Runtime }
+
+func (c mcpCaller) CallTool(ctx context.Context, server, name string, input json.RawMessage) (string, bool, error) {
+	if c.r.mcp == nil {
+		return "", false, fmt.Errorf("there is no MCP server %q", server)
+	}
+	c.r.StartMCP(ctx, 0)
+	return c.r.mcp.CallTool(ctx, server, name, input)
+}
+
+// MCPServers gives the connections to MCP servers; nil when none is configured.
+func (r *Runtime) MCPServers() *MCP { return r.mcp }
+
+// MCPWarnings are what is wrong with the configuration of servers.
+func (r *Runtime) MCPWarnings() []string { return r.mcpWarnings }
+
+// ApproveServer records that the person lets a server of the repository run, or
+// turns it down.
+func (r *Runtime) ApproveServer(ctx context.Context, name string, yes bool) error {
+	if r.mcp == nil {
+		return fmt.Errorf("there is no MCP server %q", name)
+	}
+	s, err := r.mcp.Server(name)
+	if err != nil {
+		return err
+	}
+	if yes {
+		err = r.choices.Approve(ctx, s)
+	} else {
+		err = r.choices.Reject(ctx, name)
+	}
+	if err == nil {
+		r.mcp.Rejudge()
+	}
+	return err
+}
+
+// StartMCP starts the MCP servers in the background. Run does it by itself; for
+// single calls it is done on demand. Wait, if longer than zero, waits so long
+// for their tools.
+func (r *Runtime) StartMCP(ctx context.Context, wait time.Duration) {
+	if r.mcp == nil {
+		return
+	}
+	r.startMCP.Do(func() { r.mcp.Start(context.WithoutCancel(ctx)) })
+	if wait > 0 {
+		ctx, cancel := context.WithTimeout(ctx, wait)
+		defer cancel()
+		r.mcp.Wait(ctx)
+		r.serversChanged()
+	}
+}
+
+// mcpResources is what the resource tools need of the connections.
+type mcpResources struct{ m *client.Manager }
+
+func (r *Runtime) mcpServers() mcpres.Servers {
+	if r.mcp == nil {
+		return nil
+	}
+	return mcpResources{r.mcp}
+}
+
+func (s mcpResources) List(ctx context.Context, server string) ([]mcpres.Resource, []string, error) {
+	found, problems, err := s.m.ListResources(ctx, server)
+	out := make([]mcpres.Resource, len(found))
+	for i, f := range found {
+		out[i] = mcpres.Resource{Server: f.Server, URI: f.URI, Name: f.Name, Description: f.Description, MIMEType: f.MIMEType, Size: f.Size, Template: f.Template}
+	}
+	return out, problems, err
+}
+
+func (s mcpResources) Read(ctx context.Context, server, uri, dir string) ([]tool.Block, error) {
+	return s.m.ReadResource(ctx, server, uri, dir)
+}
+
+func (s mcpResources) Wait(ctx context.Context, servers []string) { s.m.Wait(ctx, servers...) }
+
+func (s mcpResources) States() []mcpres.Server {
+	var out []mcpres.Server
+	for _, st := range s.m.Status() {
+		out = append(out, mcpres.Server{Name: st.Name, State: string(st.State), Reason: st.Reason, Tools: len(st.Tools)})
+	}
+	return out
+}
+
+// Line makes calls that come one by one, from several goroutines, scheduled
+// against each other.
+type Line struct {
+	r    *Runtime
+	line *agent.Line
+}
+
+// Line gives a line of calls.
+func (r *Runtime) Line() *Line {
+	return &Line{r, agent.NewLine(r.gate, r.conv, r.schedule, r.max)}
+}
+
+// Call makes one call. An empty id gets one. When ctx ends, the call is stopped,
+// and its result says so.
+func (l *Line) Call(ctx context.Context, id, name string, input json.RawMessage) *Result {
+	if id == "" {
+		id = "toolu_" + session.NewID()
+	}
+	res := l.line.Do(ctx, tool.ToolUse(id, name, input))
+	l.r.gate.MessageOf([]*Result{res})
+	l.r.keepIfNamed([]*Result{res})
+	return res
+}
