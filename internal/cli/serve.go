@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -80,6 +81,10 @@ type dispatcher struct {
 	progress progressOf
 }
 
+// notServed are tools that mean nothing to somebody else's agent: it has a
+// search and a person of its own.
+var notServed = []string{"ToolSearch", "AskUserQuestion"}
+
 func (d *dispatcher) Tools() []server.Tool {
 	tools, _, _ := d.runtime.Tools()
 	api := d.runtime.InputSchemas()
@@ -87,7 +92,7 @@ func (d *dispatcher) Tools() []server.Tool {
 	for _, t := range tools {
 		f := t.Facts()
 		schema, ok := api[f.Name]
-		if !ok {
+		if !ok || slices.Contains(notServed, f.Name) {
 			continue
 		}
 		// What depends on the input is given carefully: not read-only, may destroy.
