@@ -177,3 +177,27 @@ func TestSuggestions(t *testing.T) {
 		t.Errorf("more parts than can be offered gave %v", d.Suggestions)
 	}
 }
+
+func TestARuleForAWrapperIsNotARuleForEverything(t *testing.T) {
+	s := newScratch(t)
+	for _, c := range []struct {
+		rule, line string
+		want       tool.Behavior
+	}{
+		{"Bash(timeout *)", "timeout 5 rm x", tool.Ask},
+		{"Bash(timeout:*)", "timeout -s KILL 5 touch x", tool.Ask},
+		{"Bash(nice *)", "nice -n 5 make", tool.Ask},
+		{"Bash(nohup * x)", "nohup touch x", tool.Ask},
+		{"Bash(t*)", "timeout 5 rm x", tool.Ask},
+		{"Bash(timeout 5 *)", "timeout 5 rm x", tool.Ask},
+		{"Bash(timeout 5 npm test:*)", "timeout 5 npm test -- a", tool.Allow},
+		{"Bash(timeout 5 npm *)", "timeout 5 npm test", tool.Allow},
+		{"Bash(timeout 5 rm x)", "timeout 5 rm x", tool.Allow},
+		{"Bash(npm test:*)", "timeout 5 nice npm test", tool.Allow},
+		{"Bash(timeout *)", "timeout 5 ls", tool.Allow}, // for ls itself
+	} {
+		if got := s.judge(t, s.policy([]string{c.rule}, nil, nil), c.line, ModeDefault); got.Behavior != c.want {
+			t.Errorf("%s, %q: %s, want %s: %s", c.rule, c.line, got.Behavior, c.want, got.Reason.Message)
+		}
+	}
+}

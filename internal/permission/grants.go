@@ -229,7 +229,7 @@ func (d *decider) judgeCommand(p *part) {
 		return
 	}
 	r := d.usable(d.e.allow.commandRule(p.family, c))
-	quiet := c.ReadOnly && !c.UnknownReads && !showsOthers(c) || p.runsListed() || d.quietWithout(c)
+	quiet := c.ReadOnly && (!c.UnknownReads || d.fedByFind(p)) && !showsOthers(c) || p.runsListed() || d.quietWithout(c)
 	file := d.mode == ModeAcceptEdits && c.FileCommand && !uncommonAssigns(c) && onlyHarmlessWrappers(c)
 	if r != nil || quiet || file {
 		if exact := r != nil && r.command.exact; !exact {
@@ -350,8 +350,16 @@ func (d *decider) judgePath(p *part) {
 		return
 	}
 	if p.Kind == PartRead {
+		if why := d.leadsOut(p); p.inRoots && why != "" {
+			p.unanswered(what + ": " + why)
+			return
+		}
 		if p.inRoots {
 			p.allowed(tool.LayerDefault, what+" is inside the working directories")
+			return
+		}
+		if p.Text == "" && p.placeless && len(p.paths) == 0 && p.owner >= 0 && d.fedByFind(&d.parts[p.owner]) {
+			p.allowed(tool.LayerDefault, "the files that find names are inside the working directories")
 			return
 		}
 		if d.isResult(p) {

@@ -219,11 +219,26 @@ func (p *commandPattern) opens(c *shellscan.Command) bool {
 		return false
 	}
 	for i := range c.Forms {
-		if c.Forms[i].Allow && p.matches(c.Forms[i].Text) {
+		if c.Forms[i].Allow && p.matches(c.Forms[i].Text) && p.reaches(c.Forms[i].Text, c) {
 			return true
 		}
 	}
 	return false
+}
+
+// reaches tells that a pattern which begins with a wrapper also names the
+// program that is wrapped: "timeout *" is not a rule for everything.
+func (p *commandPattern) reaches(form string, c *shellscan.Command) bool {
+	if p.exact || len(c.Wrappers) == 0 || len(c.Run) == 0 {
+		return true
+	}
+	words := make([]string, len(c.Run))
+	for i := range c.Run {
+		words[i] = c.Run[i].Text
+	}
+	inner := strings.Join(words, " ")
+	front, wrapped := strings.CutSuffix(form, inner)
+	return !wrapped || front == "" || len(p.pieces[0]) >= len(front)+len(words[0])
 }
 
 // spells tells whether an exact pattern says word by word what a command is, so

@@ -13,6 +13,8 @@ const (
 	fewFolders = 16
 	// identitiesKept is how long a look holds where there are more.
 	identitiesKept = time.Second
+	// clockGrain is more than the grain of the clocks of file systems: two changes within it may show as one.
+	clockGrain = 2 * time.Second
 )
 
 // identities remembers what the device calls the files and folders that rules name plainly, so that not every one is
@@ -25,7 +27,7 @@ type identities struct {
 	folders map[string]folderState
 	known   map[fileID][]target
 	loose   []target // on systems without comparable identities
-	again   bool     // a link is among them: what it leads to may change unseen
+	again   bool     // a link is among them, which may come to lead elsewhere unseen, or a folder changed just now
 }
 
 type target struct {
@@ -131,6 +133,7 @@ func (x *identities) watch(folder string) {
 		}
 		if state := stateOf(folder); state != (folderState{}) {
 			x.folders[folder] = state
+			x.again = x.again || time.Since(state.mtime) < clockGrain
 			return
 		}
 		up := filepath.Dir(folder)

@@ -11,7 +11,7 @@ var remoteTable = []program{
 	{names: "docker, podman", no: "the call is not known to only look"},
 	{names: "kubectl get, kubectl describe, kubectl logs, kubectl top, kubectl version, kubectl api-resources, kubectl api-versions, kubectl cluster-info, kubectl explain, kubectl config current-context, kubectl config get-contexts, kubectl config get-clusters, kubectl rollout status, kubectl rollout history, kubectl auth can-i, kubectl events, oc get, oc describe, oc logs",
 		flags: "-A -c: -f -l: -L: -n: -o: -p -w --all-namespaces --namespace: --output: --selector: --show-labels --sort-by: --field-selector: --container: --tail: --since: --since-time: --previous --timestamps --prefix --watch --no-headers --client --short --all-containers --limit-bytes: --chunk-size: --ignore-not-found --help", args: text, check: kubeCheck},
-	{names: "helm list, helm ls, helm status, helm history, helm get notes, helm version, helm env, helm repo list, helm search repo, helm show chart, helm show values", flags: "-A -a -n: -o: --all-namespaces --all --namespace: --output: --short --revision: --max: --versions --version:", args: text},
+	{names: "helm list, helm ls, helm status, helm history, helm get notes, helm version, helm env, helm repo list, helm search repo", flags: "-A -a -n: -o: --all-namespaces --all --namespace: --output: --short --revision: --max: --versions --version:", args: text},
 	{names: "aws --version, aws configure list", flags: "--output: --query: --recursive --human-readable --summarize --format:", args: text},
 	{names: "ssh, scp, rsync, mosh", no: "it reaches another machine", refuse: "-o -F -S -e --rsh --rsync-path -D: may run a program"},
 	{names: "psql, mysql, sqlite3, mongosh, redis-cli", no: "it can change a database"},
