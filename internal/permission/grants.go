@@ -358,7 +358,7 @@ func (d *decider) judgePath(p *part) {
 			p.allowed(tool.LayerDefault, what+" is inside the working directories")
 			return
 		}
-		if p.Text == "" && p.placeless && len(p.paths) == 0 && p.owner >= 0 && d.fedByFind(&d.parts[p.owner]) {
+		if d.handedOn(p) {
 			p.allowed(tool.LayerDefault, "the files that find names are inside the working directories")
 			return
 		}

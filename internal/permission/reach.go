@@ -155,6 +155,11 @@ func (d *decider) fedByFind(p *part) bool {
 	return d.plainFind(p.first+stages[0], &script.Commands[stages[0]])
 }
 
+// handedOn tells that a path stands for the names that find hands to a command.
+func (d *decider) handedOn(p *part) bool {
+	return p.Text == "" && p.placeless && len(p.paths) == 0 && p.owner >= 0 && d.fedByFind(&d.parts[p.owner])
+}
+
 func hasBeyond(c *shellscan.Command) bool {
 	return len(c.Assigns) > 0 || len(c.Redirs) > 0 || c.UnknownWrites || c.RunsUnknown || len(c.Writes)+len(c.Removes) > 0
 }

@@ -51,11 +51,22 @@ func (d *decider) danger(p *part) (why string, refused bool) {
 }
 
 func (d *decider) commandDanger(p *part) (string, bool) {
+	const unproven = "it cannot be shown that it reads inside the working directories only (blockReadsOutsideWorkingDirectories)"
+	proof := d.e.flags.blockReads && !d.call.Sandboxed()
 	if p.ps != nil {
-		return d.psDanger(p.ps)
+		if why, refused := d.psDanger(p.ps); why != "" {
+			return why, refused
+		}
+		if proof && (!p.ps.readOnly || !p.understood()) {
+			return unproven, false
+		}
+		return "", false
 	}
 	c := p.command
 	if c == nil {
+		if proof && !p.understood() {
+			return unproven, false
+		}
 		return "", false
 	}
 	switch {
@@ -64,8 +75,8 @@ func (d *decider) commandDanger(p *part) (string, bool) {
 	case c.KillsRuntime != "":
 		return c.KillsRuntime, false
 	}
-	if d.e.flags.blockReads && !d.call.Sandboxed() && (c.UnknownReads || !c.ReadOnly && !c.FileCommand && !p.moves && !p.runsListed()) {
-		return "it cannot be shown that it reads inside the working directories only (blockReadsOutsideWorkingDirectories)", false
+	if proof && (c.UnknownReads && !d.fedByFind(p) || !c.ReadOnly && !c.FileCommand && !p.moves && !p.runsListed()) {
+		return unproven, false
 	}
 	return "", false
 }
@@ -117,7 +128,13 @@ func (d *decider) copyDanger(p *part) string {
 // outsideBlock applies the settings that keep calls inside the working
 // directories: a refusal for a tool's own files, a question for commands.
 func (d *decider) outsideBlock(p *part, on bool, verb, key string) (string, bool) {
-	if !on || p.inRoots || p.Kind == PartRead && d.isResult(p) {
+	if !on || p.Kind == PartRead && (d.isResult(p) || d.handedOn(p)) {
+		return "", false
+	}
+	if p.inRoots {
+		if why := d.leadsOut(p); p.Kind == PartRead && why != "" {
+			return why + ", and the settings block reads there (" + key + ")", false
+		}
 		return "", false
 	}
 	return fmt.Sprintf("the settings block %s outside the working directories (%s)", verb, key), p.owner < 0
