@@ -3,6 +3,7 @@ package sevengate
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/sevengate/sevengate/internal/builtin/mcpres"
 	"github.com/sevengate/sevengate/internal/mcp/client"
 	"github.com/sevengate/sevengate/internal/mcp/config"
+	"github.com/sevengate/sevengate/internal/model"
 	"github.com/sevengate/sevengate/internal/session"
 	"github.com/sevengate/sevengate/tool"
 )
@@ -46,7 +48,8 @@ func (r *Runtime) findServers(ctx context.Context) error {
 	r.mcp = client.New(client.Config{
 		Servers: found.Servers, Judge: r.judgeServer(ctx), Dir: r.dir, StateDir: r.state, Environ: environment(r.env).forTools(),
 		SessionID: r.id, Version: Version, Log: r.opts.Log, OnChange: r.serversChanged,
-		Roots: func() []string { return r.conv.Context().Roots },
+		Roots:    func() []string { return r.conv.Context().Roots },
+		Elicitor: r.elicitor(), Sampler: r.sampler(),
 	})
 	return nil
 }
@@ -63,6 +66,66 @@ func (r *Runtime) judgeServer(ctx context.Context) func(*config.Server) (config.
 		}
 		return p.Judge(s)
 	}
+}
+
+// elicitor puts servers' questions to the person, where the prompter can.
+func (r *Runtime) elicitor() client.Elicitor {
+	e, ok := r.opts.Prompter.(client.Elicitor)
+	if !ok {
+		return nil
+	}
+	return e
+}
+
+// confirmer is a prompter that can put a yes-or-no question.
+type confirmer interface {
+	Confirm(ctx context.Context, question string) (bool, error)
+}
+
+// sampler lets servers ask the model, after the person agreed to each request.
+type sampler struct {
+	r   *Runtime
+	ask confirmer
+}
+
+func (r *Runtime) sampler() client.Sampler {
+	ask, ok := r.opts.Prompter.(confirmer)
+	if !ok {
+		return nil
+	}
+	return sampler{r, ask}
+}
+
+// maxSampleShown bounds what the person is shown of a server's request, in
+// characters.
+const maxSampleShown = 2_000
+
+func (s sampler) Sample(ctx context.Context, q client.Sampling) (tool.Message, error) {
+	var text strings.Builder
+	for _, m := range q.Messages {
+		fmt.Fprintf(&text, "%s: %s\n", m.Role, m.Text())
+	}
+	shown := []rune(text.String())
+	if len(shown) > maxSampleShown {
+		shown = append(shown[:maxSampleShown], []rune("… (cut)\n")...)
+	}
+	yes, err := s.ask.Confirm(ctx, fmt.Sprintf("The MCP server %s wants the model to answer this:\n%sLet it?", q.Server, string(shown)))
+	if err != nil || !yes {
+		return tool.Message{}, errors.New("the user refused")
+	}
+	provider, name, err := s.r.classifierModel()
+	if err != nil {
+		return tool.Message{}, err
+	}
+	for e, err := range provider.Stream(ctx, model.Request{Model: name, System: q.System, Messages: q.Messages, MaxTokens: q.MaxTokens}) {
+		if err != nil {
+			return tool.Message{}, err
+		}
+		if e.Kind == model.EventEnd {
+			return e.Message, nil
+		}
+	}
+	return tool.Message{}, errors.New("the model gave no answer")
 }
 
 // serversChanged takes over what the servers offer now.

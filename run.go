@@ -145,7 +145,8 @@ func (r *Runtime) begin() (_ *agent.Agent, err error) {
 	return r.agent, nil
 }
 
-// classifierModel gives the model that answers in auto mode: the session's own.
+// classifierModel gives the model that answers in auto mode, and for MCP servers:
+// the session's own.
 func (r *Runtime) classifierModel() (model.Provider, string, error) {
 	if r.specErr != nil {
 		return nil, "", r.specErr

@@ -29,9 +29,10 @@ var ErrNoAnswer = errors.New("there is no answer on the terminal")
 // Lines reads lines for whoever needs one next, so that questions and prompts
 // share one input.
 type Lines struct {
-	once  sync.Once
-	in    io.Reader
-	lines chan string
+	asking sync.Mutex // held while a question is open
+	once   sync.Once
+	in     io.Reader
+	lines  chan string
 }
 
 // NewLines reads from in. Reading begins with the first line that is wanted.
@@ -81,6 +82,8 @@ func NewPrompter(in io.Reader, out io.Writer) *Prompter { return &Prompter{NewLi
 
 // Prompt shows the call, why it is asked, and the possible answers.
 func (p *Prompter) Prompt(ctx context.Context, q gate.Question) (gate.Answer, error) {
+	p.lines.asking.Lock()
+	defer p.lines.asking.Unlock()
 	if q.Call != nil && q.Call.RequiresUserInteraction() && q.Call.Name() == ask.Name {
 		return p.questions(ctx, q)
 	}
