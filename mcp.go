@@ -214,6 +214,66 @@ func (r *Runtime) StartMCP(ctx context.Context, wait time.Duration) {
 	}
 }
 
+// searchWait is how long a search for tools waits for servers.
+const searchWait = 5 * time.Second
+
+// waitForTools lets a search that found too little wait for servers that are
+// still being connected to.
+func (r *Runtime) waitForTools(ctx context.Context, _ *tool.Env) (connecting []string, changed bool) {
+	if r.mcp == nil {
+		return nil, false
+	}
+	before := len(r.mcp.Tools())
+	wait, cancel := context.WithTimeout(ctx, searchWait)
+	defer cancel()
+	connecting = r.mcp.Wait(wait)
+	if changed = len(r.mcp.Tools()) != before; changed {
+		r.serversChanged()
+		p := r.pool()
+		api, _ := p.API()
+		r.disclose.Update(p.Tools(), api)
+	}
+	return connecting, changed
+}
+
+// expand makes a message of a prompt. A prompt that is a command of an MCP
+// server, such as /mcp__github__review 5, becomes what the server makes of it;
+// resources that it mentions, such as @docs:file://a.md, are added.
+func (r *Runtime) expand(ctx context.Context, prompt string) tool.Message {
+	m := tool.UserText(prompt)
+	if r.mcp == nil {
+		return m
+	}
+	r.StartMCP(ctx, 0)
+	words := strings.Fields(prompt)
+	if len(words) > 0 && strings.HasPrefix(words[0], "/mcp__") {
+		r.mcp.WaitAtStart(ctx, true)
+		if p, args, ok := r.mcp.FindPrompt(strings.TrimPrefix(words[0], "/"), words[1:]); ok {
+			filled, err := r.mcp.GetPrompt(ctx, p.Server, p.Name, args)
+			if err != nil {
+				return tool.UserText(fmt.Sprintf("%s\n(The prompt could not be had from the MCP server: %v)", prompt, err))
+			}
+			m.Content = nil
+			for _, part := range filled {
+				m.Content = append(m.Content, part.Content...)
+			}
+			return m
+		}
+	}
+	for _, w := range words {
+		server, uri, ok := r.mcp.Mention(strings.TrimRight(w, ".,;:!?)"))
+		if !strings.HasPrefix(w, "@") || !ok {
+			continue
+		}
+		content, err := r.mcp.ReadResource(ctx, server, uri, r.results.Dir())
+		if err != nil {
+			content = []tool.Block{tool.TextBlock(fmt.Sprintf("(%s could not be read: %v)", w, err))}
+		}
+		m.Content = append(append(m.Content, tool.TextBlock(w+":")), content...)
+	}
+	return m
+}
+
 // mcpResources is what the resource tools need of the connections.
 type mcpResources struct{ m *client.Manager }
 

@@ -21,7 +21,7 @@ import (
 // result. The outcome counts also beside an error. A later Run goes on with the
 // same conversation.
 func (r *Runtime) Run(ctx context.Context, prompt string) (Outcome, error) {
-	return r.RunMessage(ctx, tool.UserText(prompt))
+	return r.RunMessage(ctx, r.expand(ctx, prompt))
 }
 
 // RunMessage is [Runtime.Run] for a prompt of several blocks.

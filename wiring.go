@@ -43,7 +43,7 @@ func (r *Runtime) deps() (builtin.Deps, error) {
 			KeepDir:        v.on("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR"),
 			Home:           r.home,
 		},
-		ToolSearch: toolsearch.Options{For: func(*tool.Env) *disclose.Disclosure { return r.disclose }},
+		ToolSearch: toolsearch.Options{For: func(*tool.Env) *disclose.Disclosure { return r.disclose }, Wait: r.waitForTools},
 		MCP:        r.mcpServers(),
 	}
 	if r.features().On("lsp") {

@@ -37,6 +37,7 @@ func (t *Terminal) Observe(e sevengate.Event) { t.drawer.Event(e) }
 
 const help = `  /help            this text
   /tools           the tools that the model has
+  /mcp             the MCP servers, and their prompts as commands
   /tasks           the commands that run in the background
   /mode [MODE]     show or change the permission mode
   /exit            end (Ctrl-D does too)
@@ -79,7 +80,7 @@ func (t *Terminal) Talk(ctx context.Context, r *sevengate.Runtime, first string)
 			continue
 		case prompt == "/exit" || prompt == "/quit":
 			return nil
-		case strings.HasPrefix(prompt, "/"):
+		case strings.HasPrefix(prompt, "/") && !strings.HasPrefix(prompt, "/mcp__"):
 			t.command(r, prompt)
 			continue
 		}
@@ -175,6 +176,18 @@ func (t *Terminal) command(r *sevengate.Runtime, line string) {
 		}
 		for _, task := range tasks {
 			fmt.Fprintf(t.out, "  %s  %s  %s\n", task.ID, task.State, clip(Printable(strings.ReplaceAll(task.Command, "\n", " ; ")), 100))
+		}
+	case "/mcp":
+		m := r.MCPServers()
+		if m == nil {
+			fmt.Fprintln(t.out, "  No MCP servers are configured here.")
+			return
+		}
+		for _, s := range m.Status() {
+			fmt.Fprintf(t.out, "  %s  %s  %d tools  %s\n", Printable(s.Name), s.State, len(s.Tools), Printable(s.Reason))
+		}
+		for _, p := range m.Prompts() {
+			fmt.Fprintf(t.out, "  /%s  %s\n", Printable(p.Command), clip(Printable(p.Description), 100))
 		}
 	case "/mode":
 		if arg = strings.TrimSpace(arg); arg != "" {
