@@ -237,7 +237,7 @@ func (r *Runtime) assemble(ctx context.Context) error {
 	r.hooks = hook.New(hook.Config{
 		Groups: r.hookGroups(current), Policy: func() hook.Policy { return hook.PolicyFrom(current().Settings) },
 		Cwd: r.dir, ProjectDir: r.dir, SessionID: r.id, TranscriptPath: transcript, Home: r.home, Env: toolEnv,
-		Tools: mcpCaller{r}, SpillDir: filepath.Join(r.folder, "hook-output"), Log: r.opts.Log,
+		MatchIf: r.policy.MatchCondition, Tools: mcpCaller{r}, SpillDir: filepath.Join(r.folder, "hook-output"), Log: r.opts.Log,
 	})
 	if r.disclose, err = r.disclosure(); err != nil {
 		return err
