@@ -13,8 +13,8 @@ const (
 	fewFolders = 16
 	// identitiesKept is how long a look holds where there are more.
 	identitiesKept = time.Second
-	// clockGrain is more than the grain of the clocks of file systems: two changes within it may show as one.
-	clockGrain = 2 * time.Second
+	// clockGrain is more than the grain of the clocks of common file systems: two changes within it may show as one.
+	clockGrain = 100 * time.Millisecond
 )
 
 // identities remembers what the device calls the files and folders that rules name plainly, so that not every one is
