@@ -1,0 +1,5 @@
+package inner
+
+import "testing"
+
+func TestNothing(t *testing.T) {}
