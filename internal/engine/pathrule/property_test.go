@@ -242,13 +242,10 @@ func TestGitignore(t *testing.T) {
 
 func singleBelow(pattern string) bool {
 	head, ok := strings.CutSuffix(pattern, "/**")
-	for ok && head != "" {
-		if strings.Contains(head, "/") {
-			return strings.HasSuffix(head, "/**") && singleBelow(head)
-		}
-		return true
+	if !ok || head == "" {
+		return false
 	}
-	return false
+	return !strings.Contains(head, "/") || strings.HasSuffix(head, "/**") && singleBelow(head)
 }
 
 // coversItself tells whether some rule with a trailing /** names the path as its own folder.

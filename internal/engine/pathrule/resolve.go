@@ -310,7 +310,7 @@ func (w *walker) fail(err error) {
 // splitRoot splits an absolute native path into its root ("/", `C:\`) and the rest.
 func splitRoot(abs string) (root, rest string) {
 	vol := filepath.VolumeName(abs)
-	return vol + string(filepath.Separator), strings.TrimLeft(abs[len(vol):], `/`+string(filepath.Separator))
+	return vol + string(filepath.Separator), strings.TrimLeftFunc(abs[len(vol):], func(r rune) bool { return r == '/' || r == filepath.Separator })
 }
 
 func splitNative(path string) []string {

@@ -85,7 +85,7 @@ func windowsPath(path string) (string, error) {
 		drive, s = strings.ToUpper(s[:1])+":", s[2:]
 		if s == "" || s[0] != '\\' {
 			if s != "" || device {
-				return "", fmt.Errorf("%s: a path relative to a drive's own working directory is refused; write %s\\...", path, drive)
+				return "", fmt.Errorf("%s: a path relative to a drive's own working directory is refused; write it from %s\\ on", path, drive)
 			}
 			s = `\`
 		}
