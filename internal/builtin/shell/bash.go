@@ -81,7 +81,7 @@ func (f *family) bashTool() tool.Tool {
 		Validate:        f.validate,
 		Call:            f.bash,
 		MapResult:       mapBash,
-		View:            bashView(),
+		View:            f.bashView(),
 	})
 }
 
@@ -110,7 +110,7 @@ func (f *family) bashPrompt(c tool.PromptContext) string {
 		b.WriteString("A command that takes longer is stopped.\n")
 	} else {
 		b.WriteString("A command that takes longer goes on in the background, or is stopped where that could do harm.\n" +
-			"- run_in_background returns at once, for servers, watchers and long builds; no & is needed. The result names the task and the file with its output: read the file, or call TaskOutput with the id; TaskStop ends it.\n")
+			"- run_in_background returns at once, for servers, watchers and long builds; no & is needed. The result names the task and the file with its output. You are told when it has ended: do not poll. Until then read the file, or call TaskOutput with the id; TaskStop ends it.\n")
 	}
 	fmt.Fprintf(&b, "- Output of more than %d characters is kept in a file, which the result names.\n", MaxInlineChars)
 	fmt.Fprintf(&b, "- Do not begin with a sleep of more than %s; to wait for something, test for it in a loop that ends as soon as it is there.\n", seconds(MaxSleep))
@@ -127,8 +127,8 @@ func (f *family) bashPrompt(c tool.PromptContext) string {
 	return b.String()
 }
 
-// validate refuses what cannot work or would only wait.
-func (f *family) validate(_ context.Context, in BashInput, _ *tool.Env) error {
+// validateInput refuses what no shell could run.
+func (f *family) validateInput(in BashInput) error {
 	switch {
 	case strings.TrimSpace(in.Command) == "":
 		return errors.New("command is empty; give a command line")
@@ -140,6 +140,14 @@ func (f *family) validate(_ context.Context, in BashInput, _ *tool.Env) error {
 		return fmt.Errorf("timeout is %g; it must be a number of milliseconds from 1 to %d", in.Timeout, f.deps.MaxTimeout.Milliseconds())
 	case in.RunInBackground && f.deps.NoBackground:
 		return errors.New("run_in_background is switched off in this session; run the command in the foreground, with a timeout that is long enough")
+	}
+	return nil
+}
+
+// validate refuses what cannot work or would only wait.
+func (f *family) validate(_ context.Context, in BashInput, _ *tool.Env) error {
+	if err := f.validateInput(in); err != nil {
+		return err
 	}
 	if in.RunInBackground || !strings.Contains(in.Command, "sleep") {
 		return nil

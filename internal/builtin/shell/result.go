@@ -116,15 +116,16 @@ func (f *family) failed(res shellrun.Result, meaning shellrun.Meaning, limit tim
 
 // start runs a command in the background.
 func (f *family) start(ctx context.Context, r *shellrun.Runner, in BashInput, m *meaning, env *tool.Env) (tool.Result[BashOutput], error) {
+	end := f.ends.expect(env)
 	p, err := r.Start(ctx, shellrun.Spec{
 		Command: in.Command, Dir: env.Cwd, Background: true, Timeout: f.backgroundLimit(in.Timeout, env),
+		Label: taskBash, OnTaskEnd: func(p *shellrun.Process) { end.end(p, "") },
 	})
 	if err != nil {
 		return tool.Result[BashOutput]{}, err
 	}
-	out := BashOutput{BackgroundTaskID: p.ID(), RawOutputPath: p.OutputFile(), BackgroundCwdHint: cwdHint(m, env)}
-	out.Stderr = joinNotes(fmt.Sprintf("The command runs in the background as task %s. Its output goes to %s", p.ID(), p.OutputFile()), out.BackgroundCwdHint)
-	return tool.OK(out), nil
+	f.ends.add(p.ID(), end)
+	return tool.OK(begun(p, m, env)), nil
 }
 
 // moved is the result of a command that goes on in the background.
@@ -136,7 +137,7 @@ func moved(p *shellrun.Process, limit time.Duration, m *meaning, env *tool.Env) 
 	if view, err := shellrun.ViewFile(p.OutputFile(), shellrun.Limits{Tail: movedTailChars}); err == nil {
 		out.Stdout = strings.TrimRight(view.Text, "\n")
 	}
-	out.Stderr = joinNotes(fmt.Sprintf("Command did not complete within its %s timeout and was moved to the background as task %s. Its output goes on in %s",
+	out.Stderr = joinNotes(fmt.Sprintf("Command did not complete within its %s timeout and was moved to the background as task %s. You will be told when it has ended. Its output goes on in %s",
 		seconds(limit), p.ID(), p.OutputFile()), out.BackgroundCwdHint)
 	return out
 }

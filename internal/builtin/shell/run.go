@@ -37,6 +37,10 @@ func (f *family) bash(ctx context.Context, in BashInput, env *tool.Env) (tool.Re
 	if res, ok, err := f.lostDir(env); ok || err != nil {
 		return res, err
 	}
+	if edit, ok := f.edits.take(in.Command, env.Cwd); ok {
+		out, err := applyShown(ctx, edit)
+		return tool.OK(out), err
+	}
 	m := f.understand(in.Command, in.RunInBackground, env.Place)
 	if in.RunInBackground {
 		return f.start(ctx, r, in, m, env)
@@ -44,7 +48,8 @@ func (f *family) bash(ctx context.Context, in BashInput, env *tool.Env) (tool.Re
 	before := watchReads(m, env)
 	limit := f.timeout(in)
 	movable := f.mayMoveToBackground(m)
-	spec := shellrun.Spec{Command: in.Command, Dir: env.Cwd, Progress: func(p shellrun.Progress) {
+	end := f.ends.expect(env)
+	spec := shellrun.Spec{Command: in.Command, Dir: env.Cwd, Label: taskBash, OnTaskEnd: func(p *shellrun.Process) { end.end(p, "") }, Progress: func(p shellrun.Progress) {
 		env.Report(tool.Progress{Text: lastLines(p.Tail, progressLines), Bytes: p.Bytes, Lines: p.Lines, Seconds: p.Elapsed.Seconds()})
 	}}
 	if !movable {
@@ -71,6 +76,7 @@ func (f *family) bash(ctx context.Context, in BashInput, env *tool.Env) (tool.Re
 		}
 	case <-over:
 		if err := p.MoveToBackground(f.backgroundLimit(0, env)); err == nil {
+			f.ends.add(p.ID(), end)
 			return tool.OK(moved(p, limit, m, env)), nil
 		} else if !errors.Is(err, shellrun.ErrEnded) {
 			return none, fmt.Errorf("moving the command to the background: %w", err)

@@ -1,6 +1,6 @@
-// Package shell is the family of tools that run commands: Bash, TaskOutput and
-// TaskStop for what runs in the background, and Sleep, which waits without a
-// process.
+// Package shell is the family of tools that run commands: Bash and PowerShell;
+// Monitor, which tells what a command prints while it runs; TaskOutput and TaskStop
+// for what runs in the background; and Sleep, which waits without a process.
 //
 // What a command would do is read from its syntax tree, once for each bound
 // call; what is not understood is declared as unknown, so that it runs alone.
@@ -62,9 +62,13 @@ type Deps struct {
 	KeepDir bool
 	// Home is the user's home directory where the place of a call does not name it.
 	Home string
+	// LookPath finds a program by its name, as exec.LookPath does. It decides
+	// whether there is a PowerShell; without it there is none.
+	LookPath func(name string) (string, error)
 }
 
-// New makes the tools: Bash, TaskOutput, TaskStop and, behind [SleepGate], Sleep.
+// New makes the tools: Bash, Monitor, TaskOutput, TaskStop and, behind
+// [PowerShellGate] and [SleepGate], PowerShell and Sleep.
 func New(d Deps) []tool.Tool {
 	if d.DefaultTimeout <= 0 {
 		d.DefaultTimeout = DefaultTimeout
@@ -73,11 +77,16 @@ func New(d Deps) []tool.Tool {
 		d.MaxTimeout = MaxTimeout
 	}
 	d.MaxTimeout = max(d.MaxTimeout, d.DefaultTimeout)
-	f := &family{deps: d}
-	return []tool.Tool{f.bashTool(), f.taskOutputTool(), f.taskStopTool(), sleepTool()}
+	f := &family{deps: d, pwsh: findPowerShell(d.LookPath)}
+	return []tool.Tool{f.bashTool(), f.powerShellTool(), f.monitorTool(), f.taskOutputTool(), f.taskStopTool(), sleepTool()}
 }
 
-type family struct{ deps Deps }
+type family struct {
+	deps  Deps
+	ends  endings
+	edits shownEdits
+	pwsh  func() string // path of PowerShell; empty: there is none
+}
 
 func (f *family) runner() (*shellrun.Runner, error) {
 	if f.deps.Runner == nil {

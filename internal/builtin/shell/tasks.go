@@ -24,7 +24,6 @@ const (
 
 	maxListedTasks = 10
 	waitReport     = time.Second
-	taskType       = "local_bash"
 )
 
 // TaskOutputInput asks for the output of a task.
@@ -105,6 +104,9 @@ func (f *family) taskOutput(ctx context.Context, in TaskOutputInput, env *tool.E
 	if err != nil {
 		return tool.Result[TaskOutput]{}, err
 	}
+	drained, done := f.ends.ask(p.ID())
+	told := false
+	defer func() { done(told) }()
 	out := TaskOutput{RetrievalStatus: "not_ready"}
 	if in.Block == nil || *in.Block {
 		wait := DefaultWait
@@ -120,6 +122,9 @@ func (f *family) taskOutput(ctx context.Context, in TaskOutputInput, env *tool.E
 	out.Task = taskState(p)
 	if out.Task.Status != "running" {
 		out.RetrievalStatus = "success"
+		if drained != nil {
+			<-drained // soon: what is left of the output is in a pipe
+		}
 	}
 	data, more, err := p.ReadNew(MaxTaskBytes)
 	if err != nil {
@@ -129,6 +134,7 @@ func (f *family) taskOutput(ctx context.Context, in TaskOutputInput, env *tool.E
 		out.Task.Output = shellrun.ViewBytes(data, shellrun.Limits{Head: MaxTaskBytes, Max: MaxTaskBytes}).Text
 	}
 	out.Task.More = more
+	told = out.Task.Status != "running"
 	return tool.OK(out), nil
 }
 
@@ -154,14 +160,14 @@ func waitFor(ctx context.Context, p *shellrun.Process, wait time.Duration, env *
 }
 
 func taskState(p *shellrun.Process) Task {
-	t := Task{TaskID: p.ID(), TaskType: taskType, Status: "running", Description: shown(p.Command()), OutputFile: p.OutputFile()}
+	t := Task{TaskID: p.ID(), TaskType: p.Label(), Status: "running", Description: shown(p.Command()), OutputFile: p.OutputFile()}
 	res, ended := p.Result()
 	if !ended {
 		t.DurationMs = time.Since(p.Started()).Milliseconds()
 		return t
 	}
 	t.DurationMs, t.ExitCode = res.Duration.Milliseconds(), &res.ExitCode
-	meaning := shellrun.Interpret(lastWords(scan(p.Command(), tool.Place{}), res.ExitCode), res.ExitCode)
+	meaning := exitMeaning(p, res.ExitCode)
 	t.Meaning = meaning.Text
 	switch {
 	case res.Killed != "":
@@ -172,6 +178,14 @@ func taskState(p *shellrun.Process) Task {
 		t.Status = "failed"
 	}
 	return t
+}
+
+// exitMeaning is what the exit code of a task says.
+func exitMeaning(p *shellrun.Process, code int) shellrun.Meaning {
+	if p.Label() == taskPowerShell {
+		return interpretPowerShell(p.Command(), code)
+	}
+	return shellrun.Interpret(lastWords(scan(p.Command(), tool.Place{}), code), code)
 }
 
 // state says in a few words how a task stands.
@@ -279,13 +293,17 @@ func (f *family) taskStop(ctx context.Context, in TaskStopInput, _ *tool.Env) (t
 	if err != nil {
 		return tool.Result[TaskStopOutput]{}, err
 	}
-	out := TaskStopOutput{TaskID: p.ID(), TaskType: taskType, Command: p.Command()}
+	_, done := f.ends.ask(p.ID())
+	told := false
+	defer func() { done(told) }()
+	out := TaskStopOutput{TaskID: p.ID(), TaskType: p.Label(), Command: p.Command()}
 	before, ended := p.Result()
 	stopping, cancel := context.WithTimeout(ctx, StopWait)
 	defer cancel()
 	if err := p.Stop(stopping); err != nil {
 		return tool.Result[TaskStopOutput]{}, err
 	}
+	told = true
 	switch {
 	case ended && before.LeftBehind:
 		out.Message = fmt.Sprintf("Task %s had ended; what it left running was ended too.", p.ID())

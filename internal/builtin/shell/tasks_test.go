@@ -232,7 +232,11 @@ func TestWithoutRunner(t *testing.T) {
 			continue // Sleep needs none
 		}
 		c, err := x.Bind([]byte(`{"command":"ls"}`), tool.Place{Cwd: "/"})
-		if x.Name() != "Bash" {
+		switch x.Name() {
+		case "Bash":
+		case "Monitor":
+			c, err = x.Bind([]byte(`{"command":"ls","description":"d"}`), tool.Place{Cwd: "/"})
+		default:
 			c, err = x.Bind([]byte(`{"task_id":"x"}`), tool.Place{Cwd: "/"})
 		}
 		if err != nil {

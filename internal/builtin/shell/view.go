@@ -17,7 +17,7 @@ const (
 	resultLines   = 10
 )
 
-func bashView() tool.View[BashInput, BashOutput] {
+func (f *family) bashView() tool.View[BashInput, BashOutput] {
 	return tool.View[BashInput, BashOutput]{
 		Use:      func(in BashInput) string { return shown(in.Command) },
 		Progress: func(_ BashInput, p tool.Progress) string { return progressText(p) },
@@ -25,14 +25,14 @@ func bashView() tool.View[BashInput, BashOutput] {
 			return tool.Rendering{Summary: summary(out), Detail: lastLines(joinNotes(out.Stdout, out.Stderr), resultLines)}
 		},
 		Error: func(_ BashInput, err error) string {
-			var f *failure
-			if errors.As(err, &f) {
-				return f.summary + "\n" + lastLines(f.text, resultLines)
+			var failed *failure
+			if errors.As(err, &failed) {
+				return failed.summary + "\n" + lastLines(failed.text, resultLines)
 			}
 			return err.Error()
 		},
-		Preview:  preview,
-		Rejected: func(in BashInput) tool.Rendering { return preview(in, tool.Place{}) },
+		Preview:  f.preview,
+		Rejected: func(in BashInput) tool.Rendering { return tool.Rendering{Detail: visible(in.Command)} },
 		Grouped:  func(in []BashInput) string { return fmt.Sprintf("%d commands", len(in)) },
 	}
 }

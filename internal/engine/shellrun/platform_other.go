@@ -4,6 +4,7 @@ package shellrun
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -58,10 +59,28 @@ func (p *Process) spawn(argv []string, _ snapshot, seq int64) error {
 	}
 	defer theirs.Close()
 	g := p.r.root.newGroup(seq, false)
-	argv = append(append(append([]string{}, p.spec.Wrap...), p.r.shell.Path), "-c", p.spec.Command)
+	in, stdout := p.r.null, theirs
+	if len(p.spec.Program) == 0 {
+		argv = append(append(append([]string{}, p.spec.Wrap...), p.r.shell.Path), "-c", p.spec.Command)
+	} else {
+		if in, err = os.CreateTemp(p.r.opts.OutputDir, ".command-*"); err != nil {
+			return fmt.Errorf("handing over the command: %w", err)
+		}
+		defer in.Close()
+		p.script = in.Name()
+		if _, err = in.WriteString(p.spec.Command); err == nil {
+			_, err = in.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			return fmt.Errorf("handing over the command: %w", err)
+		}
+	}
+	if p.spec.Stdout != nil {
+		stdout = p.spec.Stdout
+	}
 	p.start = time.Now()
 	proc, err := os.StartProcess(argv[0], argv, &os.ProcAttr{
-		Dir: p.spec.Dir, Files: []*os.File{p.r.null, theirs, theirs},
+		Dir: p.spec.Dir, Files: []*os.File{in, stdout, theirs},
 		Env: environment(p.r.base, nil, p.spec.Env, []string{markerVar + "=" + g.marker}),
 	})
 	if err != nil {
@@ -75,6 +94,9 @@ func (p *Process) spawn(argv []string, _ snapshot, seq int64) error {
 
 func (p *Process) reap() exit {
 	state, err := p.proc.Wait()
+	if p.script != "" {
+		_ = os.Remove(p.script) // could not go before: it was open
+	}
 	e := exit{code: -1, at: time.Now()}
 	if err == nil {
 		e.code = state.ExitCode()

@@ -37,6 +37,17 @@ type Spec struct {
 	KillLeftovers bool
 	// NoSnapshot runs the command without the shell snapshot.
 	NoSnapshot bool
+	// Label is for the caller's own use; see Process.Label.
+	Label string
+	// Program runs in place of the shell, with its arguments, and is given the command's text as standard input. Its path is
+	// absolute. Neither snapshot nor EnvFile count then, and the directory in which it ended is not known.
+	Program []string
+	// Stdout takes the standard output in place of the output file, which gets standard error only. The caller closes its own
+	// copy after Start.
+	Stdout *os.File
+	// OnTaskEnd is called once when the command has ended and is in the background, after its result is there and before Stop
+	// and Runner.Close return. It must return soon, and not wait for either.
+	OnTaskEnd func(*Process)
 	// Progress is called at most once in ProgressInterval, never concurrently, while the command is in the foreground, and
 	// not after Wait has returned. It should return soon.
 	Progress func(Progress)
@@ -52,6 +63,8 @@ func (s *Spec) check() error {
 		return errors.New("command refused: it contains a NUL character")
 	case !filepath.IsAbs(s.Dir):
 		return fmt.Errorf("directory %q refused: an absolute path is needed", s.Dir)
+	case len(s.Program) > 0 && !filepath.IsAbs(s.Program[0]):
+		return fmt.Errorf("program %q refused: an absolute path is needed", s.Program[0])
 	case len(s.ExtraFiles) > scriptFD-3:
 		return fmt.Errorf("%d extra files refused: at most %d are accepted", len(s.ExtraFiles), scriptFD-3)
 	case strings.ContainsAny(s.ID, "/\\\x00") || strings.HasPrefix(s.ID, "."):
@@ -126,6 +139,7 @@ type Process struct {
 	proc   *os.Process
 	out    *os.File // our end of the output pipe
 	status *os.File // our end of the status pipe
+	script string   // file to remove at the end, where an open one cannot be
 
 	stop chan struct{}
 	once sync.Once // closes stop
@@ -154,6 +168,9 @@ func (p *Process) PID() int { return p.proc.Pid }
 
 // Command returns the shell text.
 func (p *Process) Command() string { return p.spec.Command }
+
+// Label returns what the caller gave as Spec.Label.
+func (p *Process) Label() string { return p.spec.Label }
 
 // OutputFile returns the path of the file that gets the output.
 func (p *Process) OutputFile() string { return p.file }
@@ -187,7 +204,7 @@ func (p *Process) Wait(ctx context.Context) (Result, error) {
 
 // Stop kills the command, and what it left behind if its shell has ended, and waits for that at most until ctx ends.
 func (p *Process) Stop(ctx context.Context) error {
-	p.once.Do(func() { close(p.stop) })
+	p.Halt()
 	select {
 	case <-p.gone:
 	case <-ctx.Done():
@@ -229,6 +246,9 @@ func (p *Process) main(ctx context.Context) {
 	e, reason, err := p.watch(ctx, exited)
 	p.r.keep.forget(p.group)
 	p.finish(e, reason, err)
+	if p.spec.OnTaskEnd != nil && p.Background() {
+		p.spec.OnTaskEnd(p)
+	}
 	if p.res.OutputOpen {
 		p.linger()
 	}
@@ -367,7 +387,7 @@ func (p *Process) finish(e exit, reason KillReason, err error) {
 	p.res = Result{
 		ExitCode: e.code, Signal: e.signal, Killed: reason, Duration: e.at.Sub(p.start),
 		Dir: dir, DirKnown: dir != "", OutputFile: p.file, OutputSize: s.size, Lines: s.lines,
-		OutputOpen: open, LeftBehind: left, NotRun: !ready && reason == "" && e.signal == "", Err: err,
+		OutputOpen: open, LeftBehind: left, NotRun: !ready && len(p.spec.Program) == 0 && reason == "" && e.signal == "", Err: err,
 	}
 	if dir == "" {
 		p.res.Dir = p.spec.Dir

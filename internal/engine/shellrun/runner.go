@@ -153,7 +153,7 @@ func (r *Runner) Start(ctx context.Context, spec Spec) (*Process, error) {
 		return nil, fmt.Errorf("command not started: %w", err)
 	}
 	var snap snapshot
-	if r.snap != nil && !spec.NoSnapshot {
+	if r.snap != nil && !spec.NoSnapshot && len(spec.Program) == 0 {
 		snap = r.snap.get(ctx)
 	}
 	return r.start(ctx, spec, snap, nil)
@@ -204,7 +204,11 @@ func (r *Runner) launch(ctx context.Context, spec Spec, snap snapshot, argv []st
 	}
 	_ = r.keep.ensure()
 	p := newProcess(r, spec, file, out)
-	if argv == nil {
+	switch {
+	case argv != nil:
+	case len(spec.Program) > 0:
+		argv = slices.Concat(spec.Wrap, spec.Program)
+	default:
 		argv = append(slices.Clone(spec.Wrap), r.shell.Path, "--norc", "-c", wrapper(r.shell, snap.file, r.opts.EnvFile, len(spec.Command)))
 		if r.shell.Kind != "bash" {
 			argv = slices.DeleteFunc(argv, func(a string) bool { return a == "--norc" })

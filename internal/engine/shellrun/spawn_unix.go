@@ -51,6 +51,13 @@ func (p *Process) spawn(argv []string, snap snapshot, seq int64) (err error) {
 	files[0], files[1], files[2] = r.null, outW, outW
 	copy(files[3:], p.spec.ExtraFiles)
 	files[scriptFD], files[statusFD] = script, statusW
+	if len(p.spec.Program) > 0 {
+		files = files[:3+len(p.spec.ExtraFiles)]
+		files[0] = script
+	}
+	if p.spec.Stdout != nil {
+		files[1] = p.spec.Stdout
+	}
 
 	useCgroup := !r.cgroupRefused.Load()
 	for retry := false; ; retry = true {

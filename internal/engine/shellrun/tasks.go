@@ -35,6 +35,9 @@ func (p *Process) MoveToBackground(limit time.Duration) error {
 	return nil
 }
 
+// Halt tells the command to end, as Stop does, and does not wait.
+func (p *Process) Halt() { p.once.Do(func() { close(p.stop) }) }
+
 // Background reports whether the process is a task.
 func (p *Process) Background() bool {
 	p.mu.Lock()
