@@ -322,6 +322,18 @@ func TestAttacks(t *testing.T) {
 		args["setuid"] = "/usr/bin/su"
 	}
 	exe, _ := os.Executable()
+	// Without the sandbox these get through, so the attacks are real ones.
+	for _, name := range []string{"ptrace-sibling", "signal-outside", "parent-memory", "vm-readv", "unix-socket",
+		"unix-datagram-pair", "abstract-socket", "tcp"} {
+		cmd := exec.CommandContext(testContext(t), exe)
+		cmd.Env = append(os.Environ(), attackVar+"="+name+"="+args[name])
+		if out, _ := cmd.CombinedOutput(); string(out) != escaped+"\n" {
+			t.Logf("without sandbox, %s: %s", name, out)
+			if os.Getuid() == 0 {
+				t.Fail()
+			}
+		}
+	}
 	for name := range attacks {
 		t.Run(name, func(t *testing.T) {
 			if name == "setuid" && os.Getuid() != 0 {

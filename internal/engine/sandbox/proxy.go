@@ -23,8 +23,8 @@ const (
 	maxDialAttempts = 4                // addresses tried of one host
 )
 
-// proxy carries connections of sandboxed commands to the hosts that are decided to be allowed.
-type proxy struct {
+// proxyServer carries connections of sandboxed commands to the hosts that are decided to be allowed.
+type proxyServer struct {
 	policy  NetworkPolicy
 	dir     string
 	socket  string // where listening sockets are handed in
@@ -48,8 +48,8 @@ type decision struct {
 	allow bool
 }
 
-func startProxy(policy NetworkPolicy, tcp bool) (*proxy, error) {
-	p := &proxy{policy: policy, slots: make(chan struct{}, MaxProxyConns), closers: map[interface{ Close() error }]struct{}{},
+func startProxy(policy NetworkPolicy, tcp bool) (*proxyServer, error) {
+	p := &proxyServer{policy: policy, slots: make(chan struct{}, MaxProxyConns), closers: map[interface{ Close() error }]struct{}{},
 		decisions: map[string]*decision{}}
 	p.lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
 		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
@@ -92,7 +92,7 @@ func startProxy(policy NetworkPolicy, tcp bool) (*proxy, error) {
 }
 
 // start runs f in a goroutine that close waits for, and closes c with the proxy or after f.
-func (p *proxy) start(f func(), c interface{ Close() error }) {
+func (p *proxyServer) start(f func(), c interface{ Close() error }) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -115,7 +115,7 @@ func (p *proxy) start(f func(), c interface{ Close() error }) {
 }
 
 // own makes a connection end with the proxy. Whoever gets it closes it.
-func (p *proxy) own(conn net.Conn) net.Conn {
+func (p *proxyServer) own(conn net.Conn) net.Conn {
 	o := &owned{Conn: conn, p: p}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +130,7 @@ func (p *proxy) own(conn net.Conn) net.Conn {
 // owned is a connection that the proxy closes at its end.
 type owned struct {
 	net.Conn
-	p *proxy
+	p *proxyServer
 }
 
 func (o *owned) Close() error {
@@ -147,7 +147,7 @@ func (o *owned) CloseWrite() error {
 	return o.Close()
 }
 
-func (p *proxy) close() error {
+func (p *proxyServer) close() error {
 	p.mu.Lock()
 	p.closed = true
 	for c := range p.closers {
@@ -162,14 +162,14 @@ func (p *proxy) close() error {
 	return nil
 }
 
-func (p *proxy) forget() {
+func (p *proxyServer) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.decisions)
 }
 
 // serve accepts the connections of commands.
-func (p *proxy) serve(ln net.Listener) {
+func (p *proxyServer) serve(ln net.Listener) {
 	for {
 		conn, err := ln.Accept()
 		if err != nil {
@@ -201,7 +201,7 @@ type errRefused struct{ why string }
 func (e *errRefused) Error() string { return e.why }
 
 // allowed asks about a host, or remembers.
-func (p *proxy) allowed(ctx context.Context, host string, port int) bool {
+func (p *proxyServer) allowed(ctx context.Context, host string, port int) bool {
 	key := net.JoinHostPort(host, strconv.Itoa(port))
 	p.mu.Lock()
 	d := p.decisions[key]
@@ -234,7 +234,7 @@ func (p *proxy) allowed(ctx context.Context, host string, port int) bool {
 
 // dial decides about a host and connects to it. Names are looked up here, once, so that what was checked is what is
 // connected to.
-func (p *proxy) dial(ctx context.Context, rawHost string, port int) (net.Conn, error) {
+func (p *proxyServer) dial(ctx context.Context, rawHost string, port int) (net.Conn, error) {
 	host, err := NormalizeHost(rawHost)
 	if err != nil || port < 1 || port > 65535 {
 		return nil, &errRefused{fmt.Sprintf("sandbox: %.100q is not a host and port", net.JoinHostPort(rawHost, strconv.Itoa(port)))}

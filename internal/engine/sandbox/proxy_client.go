@@ -17,7 +17,7 @@ import (
 const maxRequestHead = 64 << 10
 
 // client serves one connection of a command, in the protocol that its first byte shows.
-func (p *proxy) client(conn net.Conn) {
+func (p *proxyServer) client(conn net.Conn) {
 	_ = conn.SetDeadline(time.Now().Add(RequestTimeout))
 	limit := &io.LimitedReader{R: conn, N: maxRequestHead}
 	br := bufio.NewReader(limit)
@@ -34,7 +34,7 @@ func (p *proxy) client(conn net.Conn) {
 const unlimited = 1<<63 - 1
 
 // http serves CONNECT, and plain requests for absolute http URLs.
-func (p *proxy) http(conn net.Conn, br *bufio.Reader, limit *io.LimitedReader) {
+func (p *proxyServer) http(conn net.Conn, br *bufio.Reader, limit *io.LimitedReader) {
 	for {
 		_ = conn.SetDeadline(time.Now().Add(RequestTimeout))
 		limit.N = maxRequestHead
@@ -53,7 +53,7 @@ func (p *proxy) http(conn net.Conn, br *bufio.Reader, limit *io.LimitedReader) {
 	}
 }
 
-func (p *proxy) connectRequest(conn net.Conn, br *bufio.Reader, req *http.Request) {
+func (p *proxyServer) connectRequest(conn net.Conn, br *bufio.Reader, req *http.Request) {
 	host, port, err := splitHostPort(req.Host, 443)
 	if err != nil {
 		answer(conn, http.StatusBadRequest, "sandbox: the request names no host and port")
@@ -77,7 +77,7 @@ var hopHeaders = []string{"Proxy-Connection", "Proxy-Authorization", "Proxy-Auth
 	"Trailer", "Upgrade"}
 
 // forward passes one request on and reports whether the connection can serve another.
-func (p *proxy) forward(conn net.Conn, req *http.Request) bool {
+func (p *proxyServer) forward(conn net.Conn, req *http.Request) bool {
 	if !strings.EqualFold(req.URL.Scheme, "http") || req.URL.Host == "" {
 		answer(conn, http.StatusBadRequest, "sandbox: this is a proxy; it takes CONNECT and absolute http URLs")
 		return false
@@ -177,7 +177,7 @@ const (
 )
 
 // socks serves SOCKS5, CONNECT only, without authentication.
-func (p *proxy) socks(conn net.Conn, br *bufio.Reader, limit *io.LimitedReader) {
+func (p *proxyServer) socks(conn net.Conn, br *bufio.Reader, limit *io.LimitedReader) {
 	head := make([]byte, 2)
 	if _, err := io.ReadFull(br, head); err != nil {
 		return
@@ -238,7 +238,7 @@ func (p *proxy) socks(conn net.Conn, br *bufio.Reader, limit *io.LimitedReader) 
 }
 
 // splice carries bytes both ways until both have ended.
-func (p *proxy) splice(conn net.Conn, fromClient io.Reader, up net.Conn) {
+func (p *proxyServer) splice(conn net.Conn, fromClient io.Reader, up net.Conn) {
 	_ = conn.SetDeadline(time.Time{})
 	half := func(dst net.Conn, src io.Reader) {
 		_, err := io.Copy(dst, src)

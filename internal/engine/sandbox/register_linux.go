@@ -13,7 +13,7 @@ const insidePort = 17917
 
 // register takes in the listening sockets that commands' sandboxes hand over: a socket that listens in a network
 // namespace of its own can be served from here, with nothing running inside for it.
-func (p *proxy) register(ln *net.UnixListener) {
+func (p *proxyServer) register(ln *net.UnixListener) {
 	for {
 		conn, err := ln.AcceptUnix()
 		if err != nil {
@@ -38,7 +38,7 @@ func (p *proxy) register(ln *net.UnixListener) {
 }
 
 // sandboxed serves one sandbox, as long as its first process holds the connection.
-func (p *proxy) sandboxed(conn *net.UnixConn) {
+func (p *proxyServer) sandboxed(conn *net.UnixConn) {
 	_ = conn.SetReadDeadline(time.Now().Add(RequestTimeout))
 	buf, oob := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := conn.ReadMsgUnix(buf, oob)

@@ -6,4 +6,4 @@ import "net"
 
 const insidePort = 0
 
-func (p *proxy) register(*net.UnixListener) {}
+func (p *proxyServer) register(*net.UnixListener) {}

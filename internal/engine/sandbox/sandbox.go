@@ -26,7 +26,7 @@ type Sandbox struct {
 	exe    string
 	lost   []Status
 	engine engine // what the walls are built with, by operating system
-	proxy  *proxy
+	proxy  *proxyServer
 
 	mu      sync.Mutex
 	closed  bool

@@ -1,0 +1,179 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// world is a directory with a project and what lies around it.
+type world struct{ top, project, outside, secret string }
+
+func newWorld(t testing.TB) (world, Policy) {
+	top := realTemp(t)
+	w := world{top, top + "/project", top + "/outside", top + "/home/.ssh"}
+	write(t, w.project+"/a.txt", "a\n")
+	write(t, w.project+"/sub/b.txt", "b\n")
+	write(t, w.project+"/.git/config", "kept\n")
+	write(t, w.project+"/.git/hooks/sample", "kept\n")
+	write(t, w.project+"/.git/index", "index\n")
+	write(t, w.project+"/.claude/settings.json", "kept\n")
+	write(t, w.project+"/keys/private", "s3cret\n")
+	write(t, w.project+"/.env", "s3cret\n")
+	write(t, w.outside+"/file", "kept\n")
+	write(t, w.secret+"/id", "s3cret\n")
+	write(t, top+"/home/.netrc", "s3cret\n")
+	write(t, top+"/home/visible", "seen\n")
+	write(t, top+"/home/deep/er/shown", "seen\n")
+	write(t, top+"/home/deep/er/not", "s3cret\n")
+	if err := os.Symlink(w.outside, w.project+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(w.secret, w.project+"/ssh"); err != nil {
+		t.Fatal(err)
+	}
+	return w, Policy{
+		Write:     []string{w.project},
+		WriteDeny: []string{w.project + "/.git/config", w.project + "/.git/hooks", w.project + "/.claude", w.project + "/missing/.claude"},
+		ReadDeny:  []string{w.secret, top + "/home/.netrc", w.project + "/keys", w.project + "/.env", top + "/home/deep"},
+		AllowRead: []string{top + "/home/deep/er/shown"},
+	}
+}
+
+// TestFileEscapes tries to change or read what is not given, in every way that shells have.
+func TestFileEscapes(t *testing.T) {
+	w, policy := newWorld(t)
+	s := prepared(t, policy)
+	unchanged := map[string]string{
+		w.outside + "/file": "kept\n", w.project + "/.git/config": "kept\n", w.project + "/.git/hooks/sample": "kept\n",
+		w.project + "/.claude/settings.json": "kept\n", w.project + "/keys/private": "s3cret\n", w.project + "/.env": "s3cret\n",
+		w.secret + "/id": "s3cret\n",
+	}
+	scripts := map[string]string{
+		"outside":             `echo x > ../outside/file`,
+		"outside new":         `echo x > ../outside/new`,
+		"outside absolute":    `echo x > ` + w.outside + `/new`,
+		"home":                `echo x > ../home/visible`,
+		"truncate":            `truncate -s 0 ../outside/file; : > ../outside/file`,
+		"remove":              `rm -rf ../outside/file ../outside`,
+		"chmod":               `chmod 777 ../outside/file`,
+		"touch":               `touch -d 2001-01-01 ../outside/file`,
+		"through a link":      `echo x > link/file; echo x > link/new`,
+		"through a new link":  `ln -s ../outside l2; echo x > l2/file; echo x > l2/new; rm -f l2`,
+		"hard link out":       `ln ../outside/file hard && echo x > hard; rm -f hard`,
+		"hard link in":        `ln a.txt ../outside/new`,
+		"rename in":           `mv ../outside/file stolen`,
+		"rename out":          `mv a.txt ../outside/new; [ -e a.txt ] || exit 9`,
+		"root by proc":        `echo x > /proc/self/root` + w.outside + `/file; echo x > /proc/self/root` + w.outside + `/new`,
+		"cwd by proc":         `echo x > /proc/self/cwd/../outside/new; echo x > /proc/1/cwd/../outside/new; echo x > /proc/1/root` + w.outside + `/new`,
+		"descriptor by proc":  `exec 7<../outside; echo x > /proc/self/fd/7/new; exec 8<../outside/file; echo x > /proc/self/fd/8`,
+		"dot dot":             `cd sub; cd ..; cd ..; echo x > outside/new`,
+		"tmp":                 `echo x > /tmp/sandbox-escape; echo x > /var/tmp/sandbox-escape; [ ! -e /tmp/sandbox-escape ]`,
+		"device":              `echo x > /dev/kmsg; dd if=/dev/zero of=/dev/vda count=0`,
+		"protected":           `echo x > .git/config; echo x >> .claude/settings.json; echo x > .git/hooks/sample; echo x > .git/hooks/pre-commit`,
+		"protected removed":   `rm -rf .git/config .git/hooks .claude; rm -rf .git`,
+		"protected renamed":   `mv .git/config .git/c2; mv .git .g2; mv .claude .c2; mv .git/hooks h2; mkdir -p .git; echo x > .git/config`,
+		"protected replaced":  `echo x > new; mv -f new .git/config; cp a.txt .git/config; ln -sf ../a.txt .git/config; rm -f new`,
+		"protected mode":      `chmod 777 .git/config .claude .git/hooks`,
+		"project renamed":     `cd ..; mv project p2; mkdir project`,
+		"protected by link":   `ln .git/config c3 && echo x > c3; ln -s .git/config c4; echo x > c4; rm -f c3 c4`,
+		"protected by proc":   `echo x > /proc/self/cwd/.git/config; echo x > /proc/self/root` + w.project + `/.git/config`,
+		"hidden":              `cat ` + w.secret + `/id ../home/.netrc keys/private .env; ls ` + w.secret,
+		"hidden other names":  `cat ssh/id ./keys/../keys//private ../project/.env /proc/self/root` + w.secret + `/id /proc/self/cwd/.env /proc/1/root` + w.secret + `/id`,
+		"hidden descriptor":   `exec 7<../home; cat /proc/self/fd/7/.ssh/id; exec 8<keys; cat /proc/self/fd/8/private`,
+		"hidden renamed":      `mv keys k2; cat k2/private; mv .env e2; cat e2; cp -r keys k3; cat k3/private; rm -rf k3`,
+		"hidden hard link":    `ln .env e3; cat e3; ln keys/private k4; cat k4`,
+		"hidden written":      `echo x > keys/new; echo x > .env; rm -rf keys .env; rm -rf keys/*`,
+		"hidden around shown": `cat ../home/deep/er/not; ls ../home/deep/er | grep not && echo s3cret`,
+		"archive":             `tar cf - .. 2>/dev/null | grep -a -o s3cret; grep -r s3cret ..`,
+		"find":                `find / -xdev -name id -path '*.ssh/id' -exec cat {} + 2>/dev/null | grep s3cret`,
+	}
+	for name, script := range scripts {
+		t.Run(name, func(t *testing.T) {
+			out, code := sh(t, s, w.project, script)
+			if strings.Contains(out, "s3cret\n") || code == 9 {
+				t.Errorf("got through: code %d\n%s", code, out)
+			}
+			for path, want := range unchanged {
+				if got := read(t, path); got != want {
+					t.Errorf("%s is now %q\n%s", path, got, out)
+				}
+			}
+			for _, path := range []string{w.outside + "/new", "/tmp/sandbox-escape", "/var/tmp/sandbox-escape", w.project + "/.git/hooks/pre-commit"} {
+				if _, err := os.Lstat(path); err == nil {
+					t.Errorf("%s exists\n%s", path, out)
+				}
+			}
+			if info, err := os.Stat(w.outside + "/file"); err != nil || info.Mode().Perm() != 0o644 || info.ModTime().Year() == 2001 {
+				t.Errorf("outside/file: %v %v", info, err)
+			}
+		})
+	}
+}
+
+// TestFilesGiven shows that what is given can be used.
+func TestFilesGiven(t *testing.T) {
+	w, policy := newWorld(t)
+	tmp := filepath.Join(w.top, "tmp")
+	if err := os.Mkdir(tmp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	policy.TmpDir = tmp
+	policy.Env, policy.Unset = []string{"GIVEN=1"}, []string{"DROPPED"}
+	t.Setenv("DROPPED", "1")
+	s := prepared(t, policy)
+	for name, script := range map[string]string{
+		"write":         `echo 2 > a.txt && echo 3 > new && mkdir d && mv new d/n && rm -r d && mv sub/b.txt . && mv b.txt sub/`,
+		"git dir":       `echo 2 > .git/index.lock && mv .git/index.lock .git/index && mkdir -p .git/objects/aa`,
+		"read":          `cat ../home/visible .git/config .claude/settings.json ../home/deep/er/shown`,
+		"devices":       `echo x > /dev/null && head -c 4 /dev/urandom | wc -c && head -c 1 /dev/zero >/dev/null`,
+		"shared memory": `echo x > /dev/shm/x && cat /dev/shm/x`,
+		"tmp":           `[ "$TMPDIR" = ` + tmp + ` ] && f=$(mktemp) && echo x > $f`,
+		"substitution":  `diff <(echo a) <(echo a)`,
+		"variables":     `[ "$GIVEN" = 1 ] && [ -z "$DROPPED" ]`,
+		"directory":     `[ "$(pwd -P)" = ` + w.project + ` ]`,
+		"link changed":  `ln -s a.txt l && ln -sfn sub l && rm l`,
+		"bytes":         `printf 'a\0b' | wc -c | grep -q 3`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if out, code := sh(t, s, w.project, "set -e; "+script); code != 0 {
+				t.Errorf("code %d\n%s", code, out)
+			}
+		})
+	}
+	if out, code := sh(t, s, w.project, `mkdir -p missing/.claude`); code != 0 {
+		t.Fatal(out)
+	}
+	if got := s.Appeared(); len(got) != 1 || got[0] != w.project+"/missing/.claude" {
+		t.Errorf("appeared: %q", got)
+	}
+	if got := s.Appeared(); len(got) != 0 {
+		t.Errorf("appeared again: %q", got)
+	}
+	if out, _ := sh(t, s, w.project, `echo x > missing/.claude/f`); !strings.Contains(out, "Read-only") {
+		t.Errorf("what has appeared is not protected: %s", out)
+	}
+	// A hidden working directory is an error, not another directory.
+	if out, code := sh(t, s, w.secret, `pwd`); code == 0 && strings.Contains(out, "s3cret") {
+		t.Error(out)
+	}
+}
+
+// TestGrantedPathReplaced: a granted path that a command turns into a link to elsewhere grants nothing.
+func TestGrantedPathReplaced(t *testing.T) {
+	w, _ := newWorld(t)
+	s := prepared(t, Policy{Write: []string{w.project, w.project + "/sub"}})
+	if err := os.RemoveAll(w.project + "/sub"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(w.outside, w.project+"/sub"); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := sh(t, s, w.project, `echo x > ../outside/file; echo x > sub/file`)
+	if got := read(t, w.outside+"/file"); got != "kept\n" {
+		t.Errorf("%q\n%s", got, out)
+	}
+}
