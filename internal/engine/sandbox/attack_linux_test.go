@@ -321,7 +321,7 @@ func TestAttacks(t *testing.T) {
 	} else {
 		args["setuid"] = "/usr/bin/su"
 	}
-	exe, _ := os.Executable()
+	exe := exePath(t)
 	// Without the sandbox these get through, so the attacks are real ones.
 	for _, name := range []string{"ptrace-sibling", "signal-outside", "parent-memory", "vm-readv", "unix-socket",
 		"unix-datagram-pair", "abstract-socket", "tcp"} {
@@ -350,4 +350,13 @@ func TestAttacks(t *testing.T) {
 			t.Log(strings.TrimSpace(out))
 		})
 	}
+}
+
+func exePath(t testing.TB) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exe
 }

@@ -31,5 +31,6 @@
 // stop a command from using up what it may use. A protected path that does not
 // exist when a command starts cannot be covered: Sandbox.Appeared tells that it came to
 // exist, and the caller must treat it as the command's work. The same file under another name
-// (a hard link or a mount made before) is another path.
+// (a hard link or a mount made before) is another path. Renaming between a directory above something protected and
+// its surroundings is refused as between file systems (mv copies instead).
 package sandbox

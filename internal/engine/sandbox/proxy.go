@@ -244,10 +244,13 @@ func (p *proxyServer) dial(ctx context.Context, rawHost string, port int) (net.C
 	}
 	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
 	defer cancel()
+	p.mu.Lock()
+	lookup, connect := p.lookup, p.connect
+	p.mu.Unlock()
 	var addrs []netip.Addr
 	if addr, err := netip.ParseAddr(host); err == nil {
 		addrs = []netip.Addr{addr}
-	} else if addrs, err = p.lookup(ctx, host); err != nil {
+	} else if addrs, err = lookup(ctx, host); err != nil {
 		return nil, fmt.Errorf("looking up %s: %w", host, err)
 	}
 	good := 0
@@ -260,7 +263,7 @@ func (p *proxyServer) dial(ctx context.Context, rawHost string, port int) (net.C
 		if good++; good > maxDialAttempts {
 			break
 		}
-		conn, dialErr := p.connect(ctx, netip.AddrPortFrom(addr, uint16(port)))
+		conn, dialErr := connect(ctx, netip.AddrPortFrom(addr, uint16(port)))
 		if dialErr == nil {
 			return conn, nil
 		}

@@ -96,6 +96,12 @@ func (p *proxyServer) forward(conn net.Conn, req *http.Request) bool {
 	up = p.own(up)
 	defer up.Close()
 	keep := !req.Close
+	if req.Header.Get("Expect") != "" {
+		if _, err := io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n"); err != nil {
+			return false
+		}
+		req.Header.Del("Expect")
+	}
 	for _, name := range strings.Split(req.Header.Get("Connection"), ",") {
 		req.Header.Del(strings.TrimSpace(name))
 	}
@@ -106,35 +112,48 @@ func (p *proxyServer) forward(conn net.Conn, req *http.Request) bool {
 	req.Close = true
 	sent := make(chan error, 1)
 	go func() { sent <- req.Write(up) }() // ends with up, and is waited for
-	end := func() (whole bool) {
-		select {
-		case err := <-sent:
-			return err == nil
-		default:
+	whole := false                        // the request has been sent to its end
+	defer func() {
+		if !whole {
+			up.Close()
+			_ = conn.SetReadDeadline(time.Now()) // the rest of the request is not read any more
+			<-sent
 		}
-		up.Close()
-		_ = conn.SetReadDeadline(time.Now()) // the rest of the request is not read any more
-		<-sent
-		return false
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(up), req)
+	}()
+	resp, err := finalResponse(bufio.NewReader(up), req)
 	if err != nil {
 		answer(conn, http.StatusBadGateway, "sandbox: the server's answer is not understood")
-		end()
 		return false
 	}
 	defer resp.Body.Close()
 	for _, h := range hopHeaders {
 		resp.Header.Del(h)
 	}
-	resp.Close = !keep
-	if err := resp.Write(conn); err != nil {
-		end()
-		return false
-	}
 	// A server that did not wait for the whole request leaves a rest that cannot be told from the next one.
-	whole := end()
-	return keep && whole && (resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0)
+	select {
+	case err := <-sent:
+		whole, keep = true, keep && err == nil
+	case <-time.After(sendGrace):
+		keep = false
+	}
+	keep = keep && (resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0)
+	resp.Close = !keep
+	return resp.Write(conn) == nil && keep
+}
+
+// sendGrace is how long an answered request may still take to be sent.
+const sendGrace = 50 * time.Millisecond
+
+// finalResponse skips interim responses. A change of protocol is none that this proxy carries.
+func finalResponse(br *bufio.Reader, req *http.Request) (*http.Response, error) {
+	for range 8 {
+		resp, err := http.ReadResponse(br, req)
+		if err != nil || resp.StatusCode >= 200 {
+			return resp, err
+		}
+		resp.Body.Close()
+	}
+	return nil, errors.New("too many interim responses")
 }
 
 func statusOf(err error) int {

@@ -32,12 +32,14 @@ func fakeNet(t *testing.T, policy NetworkPolicy, hosts map[string]string) (*prox
 			t.Error(err)
 		}
 	})
+	p.mu.Lock()
 	p.lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
 		if a := hosts[host]; a != "" {
 			return []netip.Addr{netip.MustParseAddr(a)}, nil
 		}
 		return nil, errors.New("no such host")
 	}
+	p.mu.Unlock()
 	u, _ := url.Parse("http://127.0.0.1:" + strconv.Itoa(p.port))
 	return p, u
 }
@@ -59,6 +61,7 @@ func TestProxy(t *testing.T) {
 		return strings.HasSuffix(host, "good.example") || host == "private.example" || host == "1.1.1.1" || host == "169.254.169.254"
 	}}
 	p, u := fakeNet(t, policy, map[string]string{"good.example": "1.1.1.1", "private.example": "10.0.0.1", "six.good.example": "::ffff:127.0.0.1"})
+	p.mu.Lock()
 	p.connect = func(ctx context.Context, addr netip.AddrPort) (net.Conn, error) {
 		target := server.Listener.Addr().String()
 		if addr.Port() == 443 {
@@ -70,6 +73,7 @@ func TestProxy(t *testing.T) {
 		var d net.Dialer
 		return d.DialContext(ctx, "tcp", target)
 	}
+	p.mu.Unlock()
 	transport := tls.Client().Transport.(*http.Transport).Clone()
 	transport.Proxy = http.ProxyURL(u)
 	transport.TLSClientConfig.InsecureSkipVerify = true

@@ -227,6 +227,17 @@ func TestDescriptors(t *testing.T) {
 
 // TestLimitsUnchanged: Go programs raise the limit of open files for themselves; commands must not notice.
 func TestLimitsUnchanged(t *testing.T) {
+	// So that there is a difference to notice.
+	var old syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
+		t.Fatal(err)
+	}
+	lower := old
+	lower.Cur = min(old.Max/2, 700)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lower); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old) }()
 	dir := realTemp(t)
 	s := prepared(t, Policy{Write: []string{dir}})
 	const show = `ulimit -Sn; ulimit -Hn; umask; trap; ps -o args= -p 1`

@@ -21,12 +21,12 @@ func (e *engine) choose(_ Policy, r Report) []Status {
 	return []Status{r.status(PartSeatbelt)}
 }
 
-func (e *engine) words(s *Sandbox, v view) []string {
+func (e *engine) words(s *Sandbox, _ view) []string {
 	port := 0
 	if s.proxy != nil {
 		port = s.proxy.port
 	}
-	words := []string{seatbelt, "-p", seatbeltProfile(s.policy, s.roots, v, port), "/usr/bin/env"}
+	words := []string{seatbelt, "-p", seatbeltProfile(s.policy, s.roots, port), "/usr/bin/env"}
 	for _, name := range s.policy.Unset {
 		words = append(words, "-u", name)
 	}

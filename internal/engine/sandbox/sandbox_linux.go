@@ -25,6 +25,7 @@ type engine struct {
 	namespaces, netns, hostProc bool
 	landlock                    int
 	seccomp, noInet             bool
+	openFiles                   int
 }
 
 func (e *engine) proxyOnTCP() bool { return false }
@@ -71,7 +72,7 @@ func (e *engine) plan(s *Sandbox, v view) *inner.Plan {
 	p := &inner.Plan{
 		Namespaces: e.namespaces, NetNS: e.netns, HostProc: e.hostProc, RootWrite: v.rootWrite,
 		Landlock: e.landlock, Roots: v.write, Seccomp: e.seccomp, NoInet: e.noInet, UnixOK: s.policy.UnixSockets,
-		Env: s.environment(), Unset: s.policy.Unset, Pass: s.policy.Pass,
+		Env: s.environment(), Unset: s.policy.Unset, Pass: s.policy.Pass, OpenFiles: e.openFiles,
 	}
 	if e.namespaces {
 		p.Layers = v.layers
@@ -88,6 +89,7 @@ func (e *engine) words(s *Sandbox, v view) []string {
 
 // try builds the walls once, around nothing.
 func (s *Sandbox) try(ctx context.Context) error {
+	s.engine.openFiles = openFileLimit(ctx)
 	plan := s.engine.plan(s, makeView(s.policy, s.roots))
 	plan.Check = true
 	cmd := exec.CommandContext(ctx, s.exe, plan.Args()...)
@@ -104,6 +106,20 @@ func (s *Sandbox) try(ctx context.Context) error {
 		return fmt.Errorf("%w: %s", err, text)
 	}
 	return nil
+}
+
+// openFileLimit returns the soft limit of open files with which this process starts others, or 0. Go raises its own and
+// keeps the old value to itself; the helper, being a Go program, would hand the raised one to the command.
+func openFileLimit(ctx context.Context) int {
+	out, err := exec.CommandContext(ctx, "/bin/sh", "-c", "ulimit -Sn").Output()
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
 }
 
 // probe tries each part in a process that does nothing else.

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -8,7 +9,7 @@ import (
 
 // seatbeltProfile writes a policy as a profile for sandbox-exec. Of its rules the last that matches holds. proxyPort is
 // the port on this machine that NetworkProxy leads to.
-func seatbeltProfile(p Policy, r roots, v view, proxyPort int) string {
+func seatbeltProfile(p Policy, r roots, proxyPort int) string {
 	var b strings.Builder
 	line := func(s string) { b.WriteString(s + "\n") }
 	line("(version 1)")
@@ -41,7 +42,7 @@ func seatbeltProfile(p Policy, r roots, v view, proxyPort int) string {
 	both := func(paths []string, action string) {
 		each(paths, true, action)
 		for _, path := range paths { // as it is written and where it leads: here also what does not exist yet is covered
-			if real := v.watched[path]; real != "" && real != path {
+			if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
 				each([]string{real}, true, action)
 			}
 		}

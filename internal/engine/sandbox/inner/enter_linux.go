@@ -14,9 +14,9 @@ import (
 )
 
 // The helper starts before every command. An ordinary main function is reached only after all packages of the program
-// have been initialised, which takes several times as long as all the rest; so this package, which depends on next to
+// have been initialised, which can take several times as long as all the rest; so this package, which depends on next to
 // nothing and is therefore initialised among the first, looks at the arguments itself. It must stay that way: no import
-// of os, fmt or anything that imports them (os also raises the limit of open files, which commands would inherit).
+// of fmt, regexp, encoding/json or anything that imports them.
 func init() {
 	args := hiddenArgs()
 	if args == nil {

@@ -68,6 +68,7 @@ type Plan struct {
 	Port       int      // port of that listening socket on 127.0.0.1
 	Env        []string // NAME=value, replacing what is inherited
 	Unset      []string // names of variables to drop
+	OpenFiles  int      // the command's soft limit of open files, 0: as it is
 	Pass       []int    // descriptors of the command beside 0, 1 and 2, ascending
 	Check      bool     // print CheckAnswer instead of running a command
 }
@@ -90,6 +91,9 @@ func (p *Plan) Args() []string {
 	flag("check", p.Check)
 	if p.Landlock > 0 {
 		s = append(s, "landlock="+strconv.Itoa(p.Landlock))
+	}
+	if p.OpenFiles > 0 {
+		s = append(s, "openfiles="+strconv.Itoa(p.OpenFiles))
 	}
 	if p.Register != "" {
 		s = append(s, "port="+strconv.Itoa(p.Port), "register="+p.Register)
@@ -150,6 +154,8 @@ func (p *Plan) set(s string) (err error) {
 	switch name {
 	case "landlock":
 		p.Landlock, err = strconv.Atoi(value)
+	case "openfiles":
+		p.OpenFiles, err = strconv.Atoi(value)
 	case "port":
 		p.Port, err = strconv.Atoi(value)
 		if err == nil && (p.Port < 1 || p.Port > 65535) {

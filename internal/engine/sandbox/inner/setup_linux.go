@@ -208,6 +208,13 @@ func shellScript(s *script, plan *Plan, command []string, d *descriptors, mask *
 		s.add("ending", unix.SYS_EXIT_GROUP, 0)
 		return
 	}
+	if plan.OpenFiles > 0 {
+		var lim unix.Rlimit
+		if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) == nil && uint64(plan.OpenFiles) <= lim.Max {
+			lim.Cur = uint64(plan.OpenFiles)
+			s.add("setting the limit of open files", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, unsafe.Pointer(&lim), 0)
+		}
+	}
 	s.add("starting a session", unix.SYS_SETSID)
 	for sig := 1; sig < 65; sig++ {
 		var act kernelSigaction
