@@ -373,6 +373,9 @@ func (r *Runtime) features() tool.Features {
 			f.Flags[name] = true
 		}
 	}
+	if on := r.env.get("CLAUDE_CODE_USE_POWERSHELL_TOOL"); on == "1" || on == "true" {
+		f.Flags["powershell"] = true
+	}
 	for name, on := range r.opts.Features {
 		f.Flags[name] = on
 	}

@@ -3,6 +3,7 @@ package sevengate
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -42,6 +43,7 @@ func (r *Runtime) deps() (builtin.Deps, error) {
 			NoBackground:   v.on("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"),
 			KeepDir:        v.on("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR"),
 			Home:           r.home,
+			LookPath:       exec.LookPath,
 		},
 		ToolSearch: toolsearch.Options{For: func(*tool.Env) *disclose.Disclosure { return r.disclose }, Wait: r.waitForTools},
 		MCP:        r.mcpServers(),

@@ -24,15 +24,34 @@ type Drawer struct {
 	// Timing adds to each call when it started and how long it took.
 	Timing bool
 	begin  time.Time
+
+	asking  *sync.Mutex   // held while a question is open; may be nil
+	waiting []agent.Event // came while one was
 }
 
 // NewDrawer writes to out.
 func NewDrawer(out io.Writer) *Drawer { return &Drawer{out: out, begin: time.Now()} }
 
-// Event draws one event of a run.
+// Event draws one event of a run. While a question is open nothing is drawn over
+// it: what happens meanwhile is drawn with the first event after the answer.
 func (d *Drawer) Event(e agent.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.asking != nil {
+		if !d.asking.TryLock() {
+			d.waiting = append(d.waiting, e)
+			return
+		}
+		defer d.asking.Unlock()
+	}
+	for _, w := range d.waiting {
+		d.draw(w)
+	}
+	d.waiting = nil
+	d.draw(e)
+}
+
+func (d *Drawer) draw(e agent.Event) {
 	switch e.Kind {
 	case agent.EventText:
 		fmt.Fprint(d.out, Printable(e.Text))

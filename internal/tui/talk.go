@@ -26,7 +26,9 @@ type Terminal struct {
 
 // NewTerminal reads from in and writes to out.
 func NewTerminal(in io.Reader, out io.Writer) *Terminal {
-	return &Terminal{lines: NewLines(in), out: out, drawer: NewDrawer(out)}
+	t := &Terminal{lines: NewLines(in), out: out, drawer: NewDrawer(out)}
+	t.drawer.asking = &t.lines.asking
+	return t
 }
 
 // Prompter asks on the same terminal.
