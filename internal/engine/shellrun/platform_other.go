@@ -3,6 +3,7 @@
 package shellrun
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -53,6 +54,9 @@ func (g *group) release()         {}
 // spawn starts the shell with the command as an argument, because only three files can be inherited here. The working
 // directory in which it ends is not known.
 func (p *Process) spawn(argv []string, _ snapshot, seq int64) error {
+	if p.spec.TTY != nil {
+		return errors.New("terminals are not supported on this system")
+	}
 	ours, theirs, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("making a pipe: %w", err)

@@ -45,6 +45,9 @@ type Spec struct {
 	// Stdout takes the standard output in place of the output file, which gets standard error only. The caller closes its own
 	// copy after Start.
 	Stdout *os.File
+	// TTY is a terminal that takes the place of standard input, output and error, and becomes the command's controlling
+	// terminal. The output file stays empty then. The caller closes its own copy after Start. Unix only.
+	TTY *os.File
 	// OnTaskEnd is called once when the command has ended and is in the background, after its result is there and before Stop
 	// and Runner.Close return. It must return soon, and not wait for either.
 	OnTaskEnd func(*Process)
@@ -65,6 +68,8 @@ func (s *Spec) check() error {
 		return fmt.Errorf("directory %q refused: an absolute path is needed", s.Dir)
 	case len(s.Program) > 0 && !filepath.IsAbs(s.Program[0]):
 		return fmt.Errorf("program %q refused: an absolute path is needed", s.Program[0])
+	case s.TTY != nil && (s.Stdout != nil || len(s.Program) > 0):
+		return errors.New("a terminal beside another standard output or program refused")
 	case len(s.ExtraFiles) > scriptFD-3:
 		return fmt.Errorf("%d extra files refused: at most %d are accepted", len(s.ExtraFiles), scriptFD-3)
 	case strings.ContainsAny(s.ID, "/\\\x00") || strings.HasPrefix(s.ID, "."):

@@ -59,11 +59,18 @@ func (p *Process) spawn(argv []string, snap snapshot, seq int64) (err error) {
 		files[1] = p.spec.Stdout
 	}
 
+	if tty := p.spec.TTY; tty != nil {
+		files[0], files[1], files[2] = tty, tty, tty
+	}
+
 	useCgroup := !r.cgroupRefused.Load()
 	for retry := false; ; retry = true {
 		g := r.root.newGroup(seq, useCgroup)
 		attr := &os.ProcAttr{Dir: p.spec.Dir, Files: files, Sys: &syscall.SysProcAttr{}, Env: r.environment(p.spec, snap, g.marker)}
 		g.attr(attr.Sys)
+		if p.spec.TTY != nil { // a leader of a session it is already
+			attr.Sys.Setctty, attr.Sys.Ctty = true, 0
+		}
 		p.start = time.Now()
 		proc, err := os.StartProcess(argv[0], argv, attr)
 		if err != nil {
