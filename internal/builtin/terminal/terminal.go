@@ -323,6 +323,10 @@ func (f *family) call(ctx context.Context, in Input, env *tool.Env) (tool.Result
 		err = s.term.Close(closing)
 	}
 	if err != nil {
+		// A terminal closes a moment before it is known how its command ended.
+		settling, cancel := context.WithTimeout(ctx, DefaultWait)
+		defer cancel()
+		s.term.Wait(settling, "\x00", 0) // no screen holds that
 		if out := look(s, 0); out.State != "running" {
 			return none, fmt.Errorf("terminal %s has %s", s.id, out.State)
 		}

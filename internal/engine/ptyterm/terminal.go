@@ -34,7 +34,8 @@ type Terminal struct {
 
 	begin sync.Once
 	until atomic.Int64 // when reading must end, as Unix nanoseconds; 0 while the command runs
-	done  chan struct{}
+	done  chan struct{} // the reader has ended
+	over  chan struct{} // and so has the command
 	write sync.Mutex
 
 	mu      sync.Mutex
@@ -50,7 +51,7 @@ func Start(ctx context.Context, r *shellrun.Runner, o Options) (*Terminal, error
 	if err != nil {
 		return nil, fmt.Errorf("opening a terminal: %w", err)
 	}
-	t := &Terminal{pty: ours, screen: NewScreen(o.Cols, o.Rows), done: make(chan struct{}), changed: make(chan struct{}), at: time.Now()}
+	t := &Terminal{pty: ours, screen: NewScreen(o.Cols, o.Rows), done: make(chan struct{}), over: make(chan struct{}), changed: make(chan struct{}), at: time.Now()}
 	cols, rows := t.screen.Size()
 	if err := pty.Setsize(ours, &pty.Winsize{Rows: uint16(rows), Cols: uint16(cols)}); err != nil {
 		return nil, errors.Join(fmt.Errorf("setting the size of a terminal: %w", err), ours.Close(), theirs.Close())
@@ -79,6 +80,7 @@ func (t *Terminal) start(p *shellrun.Process) {
 // finish waits until all is on the screen that the command wrote, and keeps it in
 // the output file of the task.
 func (t *Terminal) finish(p *shellrun.Process) {
+	defer close(t.over)
 	t.start(p)
 	until := time.Now().Add(drainTime)
 	t.until.Store(until.UnixNano())
@@ -178,7 +180,7 @@ func (t *Terminal) Look(scrollback int) Picture {
 	p.Row, p.Col, p.CursorShown = s.Cursor()
 	t.mu.Unlock()
 	select {
-	case <-t.done:
+	case <-t.over:
 		p.Ended = true
 	default:
 	}
@@ -208,7 +210,7 @@ func (t *Terminal) Wait(ctx context.Context, text string, quiet time.Duration) b
 				settle(ctx)
 			}
 		case <-timer.C:
-		case <-t.done:
+		case <-t.over:
 			timer.Stop()
 			return text == "" || strings.Contains(t.Look(0).Text, text)
 		case <-ctx.Done():
