@@ -144,7 +144,8 @@ type Process struct {
 	proc   *os.Process
 	out    *os.File // our end of the output pipe
 	status *os.File // our end of the status pipe
-	script string   // file to remove at the end, where an open one cannot be
+	//lint:ignore U1000 used where an open file cannot be removed
+	script string // file to remove at the end, where an open one cannot be
 
 	stop chan struct{}
 	once sync.Once // closes stop

@@ -1,5 +1,7 @@
 package client
 
+//lint:file-ignore SA1019 roots, sampling and logging are deprecated since 2026-07-28, and still what servers speak
+
 import (
 	"context"
 	"errors"
