@@ -32,6 +32,8 @@ var inputs = map[string]string{
 	"TodoWrite":       `{"todos":[{"content":"a","status":"pending","activeForm":"b"}]}`,
 	"AskUserQuestion": `{"questions":[{"question":"Which?","header":"h","options":[{"label":"a"},{"label":"b"}]}]}`,
 	"ToolSearch":      `{"query":"file"}`,
+	"Terminal":        `{"action":"start","command":"true","timeout_ms":500}`,
+	"TerminalCapture": `{"id":"none"}`,
 	"LSP":             `{"operation":"documentSymbol","filePath":"a.txt"}`,
 }
 

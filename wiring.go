@@ -14,6 +14,7 @@ import (
 	"github.com/sevengate/sevengate/internal/builtin/lsp"
 	"github.com/sevengate/sevengate/internal/builtin/search"
 	"github.com/sevengate/sevengate/internal/builtin/shell"
+	"github.com/sevengate/sevengate/internal/builtin/terminal"
 	"github.com/sevengate/sevengate/internal/builtin/toolsearch"
 	"github.com/sevengate/sevengate/internal/disclose"
 	"github.com/sevengate/sevengate/internal/engine/shellrun"
@@ -45,6 +46,7 @@ func (r *Runtime) deps() (builtin.Deps, error) {
 			Home:           r.home,
 			LookPath:       exec.LookPath,
 		},
+		Terminal:   terminal.Deps{Runner: r.shellRunner},
 		ToolSearch: toolsearch.Options{For: func(*tool.Env) *disclose.Disclosure { return r.disclose }, Wait: r.waitForTools},
 		MCP:        r.mcpServers(),
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/sevengate/sevengate/internal/builtin/mcpres"
 	"github.com/sevengate/sevengate/internal/builtin/search"
 	"github.com/sevengate/sevengate/internal/builtin/shell"
+	"github.com/sevengate/sevengate/internal/builtin/terminal"
 	"github.com/sevengate/sevengate/internal/builtin/todo"
 	"github.com/sevengate/sevengate/internal/builtin/toolsearch"
 	"github.com/sevengate/sevengate/tool"
@@ -22,6 +23,7 @@ type Deps struct {
 	File       file.Deps
 	Search     search.Deps
 	Shell      shell.Deps
+	Terminal   terminal.Deps
 	ToolSearch toolsearch.Options
 	MCP        mcpres.Servers // nil: no servers are configured
 	LSP        *lsp.Service   // nil: there is no such tool
@@ -30,11 +32,12 @@ type Deps struct {
 // All lists the tools.
 func All(d Deps) []tool.Tool {
 	return slices.Concat(
-		mcpres.New(d.MCP),    // ListMcpResourcesTool, ReadMcpResourceTool, WaitForMcpServers
-		file.New(d.File),     // Read, Write, Edit, NotebookEdit
-		search.New(d.Search), // Glob, Grep
-		shell.New(d.Shell),   // Bash, TaskOutput, TaskStop
-		lsp.Tools(d.LSP),     // LSP
+		mcpres.New(d.MCP),        // ListMcpResourcesTool, ReadMcpResourceTool, WaitForMcpServers
+		file.New(d.File),         // Read, Write, Edit, NotebookEdit
+		search.New(d.Search),     // Glob, Grep
+		shell.New(d.Shell),       // Bash, Monitor, TaskOutput, TaskStop, PowerShell, Sleep
+		terminal.New(d.Terminal), // Terminal, TerminalCapture
+		lsp.Tools(d.LSP),         // LSP
 		[]tool.Tool{
 			todo.New(), // TodoWrite
 			ask.New(),  // AskUserQuestion

@@ -51,14 +51,16 @@ type MonitorOutput struct {
 	OutputFile string `json:"outputFile"`
 }
 
-var monitorPrompt = fmt.Sprintf(`Runs a command in the background and tells you each line that it prints on standard output, while you go on with other work: for a log to be followed, a build, a test run, or a state that is polled.
+func monitorPrompt(tool.PromptContext) string {
+	return fmt.Sprintf(`Runs a command in the background and tells you each line that it prints on standard output, while you go on with other work: for a log to be followed, a build, a test run, or a state that is polled.
 
 - You are told by messages that come by themselves; do not wait or poll for them. The last one tells that the command has ended.
 - Print only what matters, one line for each event, and print at once: tail -f app.log | grep --line-buffered ERROR. Watch for failure too, not for success alone. In a pipe use unbuffered output.
 - To poll, loop: while true; do <test that prints what changed>; sleep 30; done. To learn only that something has ended, Bash with run_in_background does it.
 - Lines that come within %d ms are told together. Standard error is not told, but is in the output file, with all the rest.
 - timeout_ms is a deadline: %d unless given, at most %d (%d where nobody is present). A monitor that tells more than %d characters in all is stopped. TaskStop ends one early.`,
-	MonitorBatch.Milliseconds(), DefaultMonitorTime.Milliseconds(), MaxMonitorTime.Milliseconds(), MaxUnattendedMonitorTime.Milliseconds(), MaxMonitorChars)
+		MonitorBatch.Milliseconds(), DefaultMonitorTime.Milliseconds(), MaxMonitorTime.Milliseconds(), MaxUnattendedMonitorTime.Milliseconds(), MaxMonitorChars)
+}
 
 func (f *family) monitorTool() tool.Tool {
 	understood := func(in MonitorInput) *meaning {
@@ -70,7 +72,7 @@ func (f *family) monitorTool() tool.Tool {
 	return tool.Define(tool.Def[MonitorInput, MonitorOutput]{
 		Name:         "Monitor",
 		SearchHint:   "watch a command, follow a log, be told of events",
-		Prompt:       tool.Text(monitorPrompt),
+		Prompt:       monitorPrompt,
 		FieldAliases: map[string]string{"cmd": "command", "timeout": "timeout_ms"},
 		PrimaryField: "command",
 		Enabled:      func(tool.Features) bool { return !f.deps.NoBackground },

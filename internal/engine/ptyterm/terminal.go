@@ -33,7 +33,7 @@ type Terminal struct {
 	pty  *os.File
 
 	begin sync.Once
-	until atomic.Int64 // when reading must end, as Unix nanoseconds; 0 while the command runs
+	until atomic.Int64  // when reading must end, as Unix nanoseconds; 0 while the command runs
 	done  chan struct{} // the reader has ended
 	over  chan struct{} // and so has the command
 	write sync.Mutex
