@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -133,10 +134,7 @@ func (s *script) wrapAll(o *goja.Object, arrays bool) {
 			s.define(o, name, s.wrap(name, f, arrays))
 		}
 	}
-	for _, symbol := range o.Symbols() {
-		if symbol.String() == "Symbol.iterator" || symbol.String() == "Symbol(Symbol.iterator)" {
-			continue
-		}
+	for _, symbol := range []*goja.Symbol{goja.SymMatch, goja.SymMatchAll, goja.SymReplace, goja.SymSearch, goja.SymSplit} {
 		if f := nativeOf(o.GetSymbol(symbol)); f != nil {
 			s.must(o.DefineDataPropertySymbol(symbol, s.wrap(symbol.String(), f, false), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 		}
@@ -156,7 +154,17 @@ func (s *script) wrap(name string, f func(goja.FunctionCall) goja.Value, arrays 
 			s.native--
 			panic(s.rangeError("built-in functions call each other more than %d deep", maxNative))
 		}
-		defer func() { s.native-- }()
+		defer func() {
+			s.native--
+			if p := recover(); p != nil {
+				if err, ok := p.(runtime.Error); ok {
+					// A fault of the interpreter: the script is told, and may go on.
+					s.env.Logger().Error("Built-in function panicked", "function", name, "panic", err.Error())
+					panic(s.rt.NewTypeError("%s met an internal error", name))
+				}
+				panic(p)
+			}
+		}()
 		var text, elements int64
 		s.weigh(c.This, arrays, &text, &elements)
 		for _, a := range c.Arguments {

@@ -105,7 +105,7 @@ func TestBombsAreDefused(t *testing.T) {
 		"long code":        `const big = "x".repeat(4e6) + "y"; for (;;) [big, big, big].indexOf("z"); `,
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, out, _, err := runIn(t, context.Background(), newFake(), Input{Code: code, Timeout: 400})
+			_, out, _, err := runIn(t, context.Background(), newFake(), Input{Code: code, Timeout: 200})
 			if err != nil || out.Error == "" {
 				t.Errorf("it went well: %v", err)
 			}
