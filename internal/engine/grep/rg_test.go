@@ -130,14 +130,16 @@ func TestAgainstRipgrep(t *testing.T) {
 				args = append(args, "-l")
 				so.Mode = ModeFiles
 			case 1:
-				// Of alternatives, ripgrep 15 does not always take the leftmost match: ".*a+b|b" on "cab ab".
-				if !multi && !strings.Contains(expr, "|") {
+				if !multi {
 					args = append(args, "-o")
 					so.OnlyMatching = true
 				}
 			case 2, 3:
 				so.Before, so.After = r.Intn(4), r.Intn(4)
 				args = append(args, fmt.Sprintf("-B%d", so.Before), fmt.Sprintf("-A%d", so.After))
+			}
+			if multi && strings.Contains(expr, "$") && strings.Contains(expr, "^") {
+				continue // a match of the last line feed alone is not reported there
 			}
 			if slices.Contains(args, "-i") && slices.Contains(args, "-S") {
 				continue // the last one counts there

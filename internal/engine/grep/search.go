@@ -17,7 +17,7 @@ type Mode uint8
 const (
 	ModeFiles   Mode = iota // each file with a match, once
 	ModeContent             // matching lines, and those around them
-	ModeCount               // each file with a match, with its number of matching lines
+	ModeCount               // each file with a match, with its numbers of lines and matches
 )
 
 // BinaryMode says what happens to files with a NUL byte in their first BinaryCheckBytes.
@@ -66,7 +66,7 @@ type Event struct {
 	Text      []byte // without the line's terminator; at most MaxLineBytes
 	Truncated bool   // Text is the beginning of something longer
 
-	Lines, Matches int64 // KindFile in ModeCount; they differ for multiline patterns only
+	Lines, Matches int64 // KindFile in ModeCount
 }
 
 // SearchOptions say where to search and what to report.
@@ -96,7 +96,7 @@ type Stats struct {
 	Bytes        int64
 	FilesMatched int64
 	Lines        int64 // matching lines (ModeFiles stops at the first of each file)
-	Matches      int64 // matches in them: counted with OnlyMatching and by multiline patterns, else equal to Lines
+	Matches      int64 // matches in them: counted in ModeCount and with OnlyMatching, else equal to Lines
 	Events       int64 // that there were before Offset and Limit, gaps not counted
 	Reported     int64
 	LimitReached bool // there was more than Limit

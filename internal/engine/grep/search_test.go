@@ -103,7 +103,7 @@ func TestPagingAndTotals(t *testing.T) {
 		t.Errorf("past the end: %q %+v", got, st)
 	}
 	o.Offset, o.Limit, o.Mode = 0, 0, ModeCount
-	if got, st := run(t, p, o); !strings.HasPrefix(got, "f00:10:10\n") || st.Lines != 500 {
+	if got, st := run(t, p, o); !strings.HasPrefix(got, "f00:10:10\n") || st.Matches != 500 {
 		t.Errorf("counts: %s %+v", got, st)
 	}
 	o.Unordered, o.Mode = true, ModeFiles
