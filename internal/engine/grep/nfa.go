@@ -47,9 +47,6 @@ type nfa struct {
 	multiline bool
 	lossy     bool
 	tooLarge  bool
-	// encoded: whether the bytes are valid UTF-8 can decide about a match, because U+FFFD may be part of it, or because it
-	// may lie between any two characters.
-	encoded bool
 }
 
 // newNFA returns nil if the automaton would be too large. A lossy one lets each byte of invalid UTF-8, and of a valid
@@ -78,7 +75,6 @@ func (n *nfa) fail(next int32) int32 { return n.add(inst{op: instRange, lo: 1, h
 
 func (n *nfa) assert(a uint8, next int32) int32 {
 	n.asserts = true
-	n.encoded = n.encoded || a == noWordBoundary
 	return n.add(inst{op: instAssert, assert: a, out: next})
 }
 
@@ -174,7 +170,6 @@ func (n *nfa) runes(set []rune, next int32) int32 {
 			or(x)
 		})
 	}
-	n.encoded = n.encoded || invalid
 	if invalid && n.lossy {
 		or(n.add(inst{op: instRange, lo: utf8.RuneSelf, hi: 0xff, out: next}))
 	}
@@ -251,7 +246,6 @@ func (n *nfa) findClasses() {
 		mark('A', 'Z')
 		mark('a', 'z')
 		mark('_', '_')
-		mark(0x80, 0xbf)
 	}
 	c := -1
 	for i := range 256 {
