@@ -23,6 +23,8 @@ var benchPatterns = []string{
 	`[a-z]{3}[0-9]{2}[a-z]{2}[0-9]`, `\b(len|cap)\(`, `return .*errors\.New.*closed`,
 }
 
+const benchPiece = 12 << 10
+
 // The source of the standard library, in memory.
 func benchText(b *testing.B) []byte {
 	var buf bytes.Buffer
@@ -51,13 +53,18 @@ func BenchmarkScanner(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			s := newScanner(p)
 			for b.Loop() {
-				s.begin(text)
-				for pos := 0; pos < len(text); {
-					start, end := s.next(pos)
-					if start < 0 {
-						break
+				for rest := text; len(rest) > 0; { // pieces of the size of a file
+					n := min(benchPiece, len(rest))
+					n += bytes.IndexByte(rest[n-1:], '\n')
+					s.begin(rest[:n])
+					for pos := 0; pos < n; {
+						start, end := s.next(pos)
+						if start < 0 {
+							break
+						}
+						pos = end + 1
 					}
-					pos = end + 1
+					rest = rest[n:]
 				}
 			}
 		})

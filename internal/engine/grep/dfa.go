@@ -39,7 +39,8 @@ type dfa struct {
 	seen   []uint32
 	gen    uint32
 	init   int32
-	size   int // bytes in state sets
+	rest   int32 // leads to itself only: for a lane that is done
+	size   int   // bytes in state sets
 	key    []byte
 	work   []int32
 	resets int
@@ -64,6 +65,10 @@ func newDFA(n *nfa) *dfa {
 func (d *dfa) reset() {
 	d.trans, d.states, d.size = d.trans[:0], d.states[:0], 0
 	clear(d.index)
+	d.rest = d.intern(nil, atTextStart)
+	for i := range 1 << d.shift {
+		d.trans[int(d.rest)+i] = d.rest
+	}
 	d.init = d.intern([]int32{d.n.start}, atLineStart|atTextStart)
 }
 
@@ -155,7 +160,7 @@ func (d *dfa) step(s int32, class int) int32 {
 		}
 		if (st.flags&afterWord != 0) != (isWord(b) && !end) {
 			holds |= wordBoundary
-		} else {
+		} else if d.n.lossy || b&0xc0 != 0x80 { // a place within a character is none
 			holds |= noWordBoundary
 		}
 	}

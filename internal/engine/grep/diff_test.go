@@ -72,7 +72,7 @@ func check(t interface{ Errorf(string, ...any) }, p *Pattern, oracle *regexp.Reg
 		pos = end + 1
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("pattern %q (lits %v exact %v) text %q: got %q want %q", p, p.lits, p.exact, data, got, want)
+		t.Errorf("pattern %q (finder %+v exact %v) text %q: got %q want %q", p, p.finder, p.exact, data, got, want)
 	}
 }
 

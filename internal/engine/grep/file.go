@@ -13,7 +13,7 @@ import (
 
 const (
 	bufferBytes = 256 << 10
-	// MaxSpansPerLine limits the matches that are counted or reported in one line.
+	// MaxSpansPerLine limits the matches that are reported of one line.
 	MaxSpansPerLine = 10000
 	// maxContextBytes is how much text before a match is kept at hand; context lines beyond it are left out.
 	maxContextBytes = 512 << 10
@@ -259,7 +259,6 @@ func (f *fileSearch) searchText(pos, end int) error {
 // match reports a matching line buf[start:end], its line feed excluded.
 func (f *fileSearch) match(start, end int) error {
 	f.lines++
-	line := trimCR(f.buf[start:end])
 	switch {
 	case f.s.opts.Mode == ModeFiles:
 		f.matches++
@@ -274,10 +273,10 @@ func (f *fileSearch) match(start, end int) error {
 		}
 		return errStopFile
 	case f.s.opts.Mode == ModeCount:
-		f.matches += int64(f.countSpans(line))
+		f.matches++
 		return nil
 	case f.s.opts.OnlyMatching:
-		for _, m := range f.p.Spans(line, MaxSpansPerLine) {
+		for _, m := range f.p.Spans(trimCR(f.buf[start:end]), MaxSpansPerLine) {
 			if m[0] == m[1] {
 				continue
 			}
@@ -297,13 +296,6 @@ func (f *fileSearch) match(start, end int) error {
 	}
 	f.shown, f.someShown, f.afterLeft = f.base+int64(end)+1, true, f.s.opts.After
 	return nil
-}
-
-func (f *fileSearch) countSpans(line []byte) int {
-	if f.p.exact && len(f.p.lits) == 1 && !f.p.fold {
-		return bytes.Count(line, f.p.lits[0].text)
-	}
-	return len(f.p.Spans(line, MaxSpansPerLine))
 }
 
 // contextAfter reports the lines due after the last match, up to end.

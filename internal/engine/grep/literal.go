@@ -13,16 +13,18 @@ const (
 	maxLiteralBytes = 32
 )
 
-// literal is text that a match contains; in lower case if fold.
+// literal is text that a match contains; in lower case if fold. begin and end are assertions that hold at its edges (all of
+// them in begin if the text is empty).
 type literal struct {
-	text []byte
-	fold bool
+	text       []byte
+	fold       bool
+	begin, end uint8
 }
 
 // litInfo is what is known of the texts that an expression matches.
 type litInfo struct {
 	exact []literal // all texts that it matches; nil: too many or not known
-	plain bool      // with exact: no condition such as ^ or \b is attached
+	plain bool      // with exact: a text with its assertions is all that a match takes
 	need  []literal // each match contains one of these; nil: unknown
 }
 
@@ -38,11 +40,12 @@ func requiredLiterals(re *syntax.Regexp) (lits []literal, exact bool) {
 		return nil, false
 	}
 	// A literal that contains another is found by it.
-	var out []literal
+	out := make([]literal, 0, len(lits))
 	for i, l := range lits {
 		redundant := false
 		for j, o := range lits {
-			if i != j && l.fold == o.fold && bytes.Contains(l.text, o.text) && (len(l.text) > len(o.text) || j < i) {
+			same := len(l.text) == len(o.text)
+			if i != j && l.fold == o.fold && o.begin|o.end == 0 && bytes.Contains(l.text, o.text) && (!same || j < i || l.begin|l.end != 0) {
 				redundant = true
 			}
 		}
@@ -116,8 +119,18 @@ func analyse(re *syntax.Regexp) litInfo {
 		return analyseClass(re)
 	case syntax.OpEmptyMatch:
 		return litInfo{exact: []literal{{}}, plain: true}
-	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
-		return litInfo{exact: []literal{{}}}
+	case syntax.OpBeginLine:
+		return assertion(beginLine)
+	case syntax.OpEndLine:
+		return assertion(endLine)
+	case syntax.OpBeginText:
+		return assertion(beginText)
+	case syntax.OpEndText:
+		return assertion(endText)
+	case syntax.OpWordBoundary:
+		return assertion(wordBoundary)
+	case syntax.OpNoWordBoundary:
+		return assertion(noWordBoundary)
 	case syntax.OpCapture:
 		return analyse(re.Sub[0])
 	case syntax.OpPlus:
@@ -156,6 +169,8 @@ func analyse(re *syntax.Regexp) litInfo {
 	}
 	return litInfo{}
 }
+
+func assertion(a uint8) litInfo { return litInfo{exact: []literal{{begin: a}}, plain: true} }
 
 // joinNeed unites what alternatives need; nil if one needs nothing.
 func joinNeed(all, next []literal, first bool) []literal {
@@ -239,8 +254,9 @@ func analyseConcat(subs []*syntax.Regexp) litInfo {
 		in := analyse(s)
 		out.plain = out.plain && in.plain
 		if in.exact != nil {
-			if x := cross(cur, in.exact); x != nil {
+			if x, plain := cross(cur, in.exact); x != nil {
 				cur = x
+				out.plain = out.plain && plain
 				continue
 			}
 			consider(cur)
@@ -260,24 +276,35 @@ func analyseConcat(subs []*syntax.Regexp) litInfo {
 	return out
 }
 
-// cross returns all concatenations, or nil if they are too many, too long, or of different case rules.
-func cross(a, b []literal) []literal {
+// cross returns all concatenations, or nil if they are too many, too long, or of different case rules. They are not
+// plain if an assertion got lost.
+func cross(a, b []literal) (lits []literal, plain bool) {
 	if len(a)*len(b) > maxLiterals {
-		return nil
+		return nil, false
 	}
+	plain = true
 	out := make([]literal, 0, len(a)*len(b))
 	for _, x := range a {
 		for _, y := range b {
 			if len(x.text)+len(y.text) > maxLiteralBytes && len(x.text) > 0 && len(y.text) > 0 {
-				return nil
+				return nil, false
 			}
 			if x.fold != y.fold && (!x.fold && hasAnyLetter(x.text) || !y.fold && hasAnyLetter(y.text)) {
-				return nil
+				return nil, false
 			}
-			out = append(out, literal{text: slices.Concat(x.text, y.text), fold: x.fold || y.fold})
+			l := literal{text: slices.Concat(x.text, y.text), fold: x.fold || y.fold, begin: x.begin, end: y.end}
+			switch {
+			case len(x.text) == 0:
+				l.begin |= y.begin
+			case len(y.text) == 0:
+				l.end = x.end | y.begin
+			case x.end|y.begin != 0:
+				plain = false
+			}
+			out = append(out, l)
 		}
 	}
-	return out
+	return out, plain
 }
 
 func hasAnyLetter(b []byte) bool {

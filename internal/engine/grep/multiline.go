@@ -4,7 +4,7 @@ import "bytes"
 
 const (
 	firstBatch = 256
-	maxBatch   = 256 << 10
+	maxBatch   = 16 << 10
 	// multilineMargin is how much text must follow a match for it to be final while the file goes on.
 	multilineMargin = MaxMultilineMemory / 4
 )
@@ -58,11 +58,16 @@ func (f *fileSearch) keepMultiline(at int) int {
 // searchWindow reports the matches that begin in buf[from:limit], and returns where the next may begin.
 func (f *fileSearch) searchWindow(from, limit int) (next int, err error) {
 	text := f.buf[:f.n]
-	if !f.sc.mayContain(text) {
-		return max(limit, from), nil
-	}
+	f.sc.begin(text)
 	at := lineStart(text, from)
 	for batch := firstBatch; ; {
+		// Package regexp is slow, above all where there is nothing to find, and does not look at the context.
+		if f.s.ctx.Err() != nil {
+			return 0, f.s.ctx.Err()
+		}
+		if !f.sc.mayContain(at) {
+			return max(limit, from), nil
+		}
 		spans := f.p.Spans(text[at:], batch)
 		resume := -1
 		if len(spans) == batch {

@@ -47,6 +47,9 @@ type nfa struct {
 	multiline bool
 	lossy     bool
 	tooLarge  bool
+	// encoded: whether the bytes are valid UTF-8 can decide about a match, because U+FFFD may be part of it, or because it
+	// may lie between any two characters.
+	encoded bool
 }
 
 // newNFA returns nil if the automaton would be too large. A lossy one lets each byte of invalid UTF-8, and of a valid
@@ -75,6 +78,7 @@ func (n *nfa) fail(next int32) int32 { return n.add(inst{op: instRange, lo: 1, h
 
 func (n *nfa) assert(a uint8, next int32) int32 {
 	n.asserts = true
+	n.encoded = n.encoded || a == noWordBoundary
 	return n.add(inst{op: instAssert, assert: a, out: next})
 }
 
@@ -170,6 +174,7 @@ func (n *nfa) runes(set []rune, next int32) int32 {
 			or(x)
 		})
 	}
+	n.encoded = n.encoded || invalid
 	if invalid && n.lossy {
 		or(n.add(inst{op: instRange, lo: utf8.RuneSelf, hi: 0xff, out: next}))
 	}
@@ -246,6 +251,7 @@ func (n *nfa) findClasses() {
 		mark('A', 'Z')
 		mark('a', 'z')
 		mark('_', '_')
+		mark(0x80, 0xbf)
 	}
 	c := -1
 	for i := range 256 {

@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"regexp"
 	"regexp/syntax"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -24,7 +25,7 @@ const MaxPatternBytes = 64 << 10
 // line.
 type Options struct {
 	CaseInsensitive bool
-	SmartCase       bool // case-insensitive if the pattern has a letter and no upper-case one
+	SmartCase       bool // case-insensitive if the pattern has characters of its own and no upper-case letter among them
 	FixedString     bool // the pattern is text, not an expression
 	WholeWord       bool // matches must begin and end at word boundaries
 	WholeLine       bool // matches must be a whole line
@@ -41,14 +42,15 @@ type Pattern struct {
 	re     *regexp.Regexp
 	group  int // capture group that holds the match proper, when WholeWord needs its surroundings
 
-	lits      []literal // one of them occurs in each match; nil: unknown
-	exact     bool      // a line matches exactly if a literal occurs in it
-	fold      bool      // some literal is compared without case
-	specials  bool      // folding k or s: U+212A and U+017F fold to them, outside of ASCII
-	matchable bool      // false: nothing can ever match
+	finder    *finder // finds literals of which one occurs in each match; nil: none are known
+	exact     bool    // a line matches exactly if a literal occurs in it
+	specials  bool    // folding k or s: U+212A and U+017F fold to them, outside of ASCII
+	matchable bool    // false: nothing can ever match
 
 	strict *nfa // right on valid UTF-8; nil: too large
 	lossy  *nfa // lets too much through on invalid UTF-8
+	// anyText: the two are the same, because it makes no difference what is invalid.
+	anyText bool
 }
 
 // Compile compiles a pattern. An error is a *PatternError.
@@ -109,20 +111,24 @@ func Compile(pattern string, opts Options) (*Pattern, error) {
 	}
 	tree = tree.Simplify()
 	p.matchable = tree.Op != syntax.OpNoMatch
-	p.lits, p.exact = requiredLiterals(tree)
-	for _, l := range p.lits {
-		p.fold = p.fold || l.fold
+	lits, exact := requiredLiterals(tree)
+	for _, l := range lits {
 		if l.fold && bytes.ContainsAny(l.text, "ks") {
 			p.specials = true
 		}
 		if bytes.ContainsAny(l.text, "\r\n") {
-			p.exact = false
+			exact = false
 		}
+	}
+	if p.finder = newFinder(lits); p.finder != nil {
+		p.exact = exact
 	}
 	p.strict = newNFA(tree, false, opts.Multiline)
 	p.lossy = newNFA(tree, true, opts.Multiline)
 	if p.strict == nil || p.lossy == nil {
 		p.strict, p.lossy = nil, nil
+	} else if !p.strict.encoded {
+		p.anyText, p.lossy = true, p.strict
 	}
 	return p, nil
 }
@@ -171,24 +177,40 @@ func isWord(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// smartFold reports whether the expression has letters that stand for themselves (also in a class) and none of them is
-// upper case.
+// smartFold reports whether the expression has characters that stand for themselves (also in a class) and none of them is
+// an upper-case letter.
 func smartFold(expr string) bool {
-	letter := false
+	literal := false
 	for i := 0; i < len(expr); {
 		rest := expr[i:]
 		skip := 0
 		switch {
-		case strings.HasPrefix(rest, `\Q`): // quoted: plain letters again
+		case strings.HasPrefix(rest, `\Q`): // quoted: plain characters again
 			skip = 2
-		case strings.HasPrefix(rest, `\p{`), strings.HasPrefix(rest, `\P{`), strings.HasPrefix(rest, `\x{`):
+		case strings.HasPrefix(rest, `\x`):
+			digits, _, _ := strings.Cut(strings.TrimPrefix(rest[2:], "{"), "}")
+			if rest[2:] == digits || rest[2] != '{' {
+				digits = digits[:min(2, len(digits))]
+				skip = 2 + len(digits)
+			} else {
+				skip = len(digits) + 4
+			}
+			code, _ := strconv.ParseUint(digits, 16, 32)
+			if unicode.IsUpper(rune(code)) {
+				return false
+			}
+			literal = true
+		case strings.HasPrefix(rest, `\p{`), strings.HasPrefix(rest, `\P{`):
 			skip = strings.IndexByte(rest, '}') + 1
 		case rest[0] == '\\':
 			skip = 2
+			literal = literal || len(rest) > 1 && !isWord(rest[1])
 		case strings.HasPrefix(rest, "[:"):
 			skip = strings.Index(rest, ":]") + 1
 		case strings.HasPrefix(rest, "(?"):
 			skip = strings.IndexAny(rest, ":)>")
+		case rest[0] == '{':
+			skip = strings.IndexByte(rest, '}') + 1
 		}
 		if skip > 0 {
 			i += skip
@@ -198,10 +220,10 @@ func smartFold(expr string) bool {
 		if unicode.IsUpper(r) {
 			return false
 		}
-		letter = letter || unicode.IsLetter(r)
+		literal = literal || !strings.ContainsRune(`()[]{}*+?.|^$`, r)
 		i += size
 	}
-	return letter
+	return literal
 }
 
 // edgeIsWord reports whether every match begins (or ends) with a word character.

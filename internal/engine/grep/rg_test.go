@@ -83,6 +83,8 @@ func TestAgainstRipgrep(t *testing.T) {
 	}
 	r := rand.New(rand.NewSource(seed))
 	base := t.TempDir()
+	version, _ := runRG(t, rg, base, "--version")
+	old := strings.HasPrefix(version, "ripgrep 13.")
 	compared, matched := 0, 0
 	for i := range trees {
 		dir := filepath.Join(base, fmt.Sprint(i))
@@ -130,7 +132,8 @@ func TestAgainstRipgrep(t *testing.T) {
 				args = append(args, "-l")
 				so.Mode = ModeFiles
 			case 1:
-				if !multi {
+				// Of alternatives, ripgrep 15 does not always take the leftmost match: ".*a+b|b" on "cab ab".
+				if !multi && !strings.Contains(expr, "|") {
 					args = append(args, "-o")
 					so.OnlyMatching = true
 				}
@@ -138,8 +141,11 @@ func TestAgainstRipgrep(t *testing.T) {
 				so.Before, so.After = r.Intn(4), r.Intn(4)
 				args = append(args, fmt.Sprintf("-B%d", so.Before), fmt.Sprintf("-A%d", so.After))
 			}
-			if multi && strings.Contains(expr, "$") && strings.Contains(expr, "^") {
-				continue // a match of the last line feed alone is not reported there
+			if old && multi && strings.Contains(expr, "$") && strings.Contains(expr, "^") {
+				continue // ripgrep 13 reports no match of the last line feed alone; 15 does
+			}
+			if old && o.WholeWord && so.OnlyMatching {
+				continue // ripgrep 13 sometimes takes a later match than the leftmost; 15 does not
 			}
 			if slices.Contains(args, "-i") && slices.Contains(args, "-S") {
 				continue // the last one counts there

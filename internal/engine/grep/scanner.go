@@ -9,30 +9,23 @@ import (
 type scanner struct {
 	p             *Pattern
 	text          []byte
-	cur           cursors
 	useLits       bool
 	rejected      int // candidate lines without a match since the text began
 	strict, lossy *dfa
 
-	checked   bool // the next two are known for text
-	valid, cr bool
+	checked bool // the next are known for text
+	valid   bool
+	lanes   lanes
 }
 
-func newScanner(p *Pattern) *scanner {
-	s := &scanner{p: p}
-	s.cur.init(p.lits)
-	return s
-}
+func newScanner(p *Pattern) *scanner { return &scanner{p: p} }
 
 // begin sets the text to search: whole lines, of which the last may lack its line feed.
 func (s *scanner) begin(text []byte) {
 	s.text, s.checked, s.rejected = text, false, 0
-	s.useLits = len(s.p.lits) > 0
-	if s.useLits && s.p.specials && (bytes.Contains(text, []byte("\u212a")) || bytes.Contains(text, []byte("\u017f"))) {
+	s.useLits = s.p.finder != nil
+	if s.useLits && s.p.specials && !isASCII(text) && (bytes.Contains(text, []byte("\u212a")) || bytes.Contains(text, []byte("\u017f"))) {
 		s.useLits = false
-	}
-	if s.useLits {
-		s.cur.reset(text)
 	}
 }
 
@@ -43,7 +36,7 @@ func (s *scanner) next(from int) (start, end int) {
 		return -1, -1
 	}
 	for s.useLits && from < len(s.text) {
-		at := s.cur.find(from)
+		at := s.p.finder.find(s.text, from)
 		if at < 0 {
 			return -1, -1
 		}
@@ -65,25 +58,26 @@ func (s *scanner) next(from int) (start, end int) {
 
 func (s *scanner) nextByDFA(from int) (start, end int) {
 	if !s.checked {
-		s.valid, s.cr, s.checked = utf8.Valid(s.text), bytes.IndexByte(s.text, '\r') >= 0, true
+		s.valid, s.checked = s.p.anyText || utf8.Valid(s.text), true
+		s.lanes.clear()
 	}
 	for from < len(s.text) {
 		d := s.dfa(s.valid)
 		if d == nil {
 			start, end = s.line(from, from)
 		} else {
-			at := d.next(s.text, from)
+			at := s.lanes.next(d, s.text, from)
 			if at < 0 {
 				return -1, -1
 			}
 			if start, end = s.line(from, at); start == len(s.text) {
 				return -1, -1
 			}
-			if s.valid && !s.cr {
+			if s.valid && bytes.IndexByte(s.text[start:end], '\r') < 0 {
 				return start, end
 			}
 		}
-		if s.p.re.Match(trimCR(s.text[start:end])) {
+		if s.confirm(s.text[start:end]) {
 			return start, end
 		}
 		from = end + 1
@@ -121,20 +115,25 @@ func (s *scanner) line(from, at int) (start, end int) {
 // confirm decides a single line.
 func (s *scanner) confirm(line []byte) bool {
 	line = trimCR(line)
-	if d := s.dfa(true); d != nil && bytes.IndexByte(line, '\r') < 0 && utf8.Valid(line) {
+	if d := s.dfa(true); d != nil && bytes.IndexByte(line, '\r') < 0 && (s.p.anyText || utf8.Valid(line)) {
 		return d.next(line, 0) >= 0
 	}
 	return s.p.re.Match(line)
 }
 
-// mayContain reports whether a text, taken as a whole, can contain a match at all. For multiline patterns.
-func (s *scanner) mayContain(text []byte) bool {
-	s.begin(text)
+// mayContain reports whether the text can contain a match that begins at or after the start of a line. For multiline
+// patterns.
+func (s *scanner) mayContain(from int) bool {
 	if s.useLits {
-		return s.cur.find(0) >= 0
+		if at := s.p.finder.find(s.text, from); at < 0 || s.p.exact {
+			return at >= 0
+		}
 	}
-	if d := s.dfa(utf8.Valid(text)); d != nil {
-		return d.next(text, 0) >= 0
+	if !s.checked {
+		s.valid, s.checked = s.p.anyText || utf8.Valid(s.text), true
+	}
+	if d := s.dfa(s.valid); d != nil {
+		return d.next(s.text, from) >= 0
 	}
 	return s.p.matchable
 }

@@ -17,7 +17,7 @@ type Mode uint8
 const (
 	ModeFiles   Mode = iota // each file with a match, once
 	ModeContent             // matching lines, and those around them
-	ModeCount               // each file with a match, with its numbers of lines and matches
+	ModeCount               // each file with a match, with its number of matching lines
 )
 
 // BinaryMode says what happens to files with a NUL byte in their first BinaryCheckBytes.
@@ -37,7 +37,7 @@ const (
 	// match, has no spans, and bytes of invalid UTF-8 in it match nothing.
 	MaxLineMemory = 2 << 20
 	// MaxMultilineMemory is the part of a file that a multiline pattern sees at once: a match may be a quarter of it long.
-	MaxMultilineMemory = 8 << 20
+	MaxMultilineMemory = 4 << 20
 	// MaxWorkers limits goroutines, and thereby memory, on machines with many cores.
 	MaxWorkers = 12
 )
@@ -66,7 +66,7 @@ type Event struct {
 	Text      []byte // without the line's terminator; at most MaxLineBytes
 	Truncated bool   // Text is the beginning of something longer
 
-	Lines, Matches int64 // KindFile in ModeCount
+	Lines, Matches int64 // KindFile in ModeCount; they differ for multiline patterns only
 }
 
 // SearchOptions say where to search and what to report.
@@ -96,7 +96,7 @@ type Stats struct {
 	Bytes        int64
 	FilesMatched int64
 	Lines        int64 // matching lines (ModeFiles stops at the first of each file)
-	Matches      int64 // matches in them: counted in ModeCount and with OnlyMatching, else equal to Lines
+	Matches      int64 // matches in them: counted with OnlyMatching and by multiline patterns, else equal to Lines
 	Events       int64 // that there were before Offset and Limit, gaps not counted
 	Reported     int64
 	LimitReached bool // there was more than Limit
@@ -105,6 +105,9 @@ type Stats struct {
 	Errors       []error
 	Walk         walk.Stats
 }
+
+// maxBatchFiles is how many files of an ordered search a worker takes at once; far fewer than window.
+const maxBatchFiles = 32
 
 var errEnough = errors.New("enough")
 
@@ -175,32 +178,49 @@ func (s *search) run() error {
 	if s.opts.Unordered {
 		return s.walkRoots(func(j job) error { return s.file(j) })
 	}
-	jobs := make(chan job, 64)
+	batches := make(chan []job, s.opts.Workers)
 	var wg sync.WaitGroup
 	for range s.opts.Workers {
 		wg.Go(func() {
-			for j := range jobs {
-				if s.ctx.Err() == nil && s.file(j) != nil {
-					s.cancel()
+			for jobs := range batches {
+				for _, j := range jobs {
+					if s.ctx.Err() == nil && s.file(j) != nil {
+						s.cancel()
+					}
 				}
 			}
 		})
 	}
+	// Handing over a file costs as much as searching a small one: while the workers are busy, files are gathered.
 	seq := 0
+	var batch []job
 	err := s.walkRoots(func(j job) error {
 		j.seq = seq
 		seq++
 		if err := s.out.admit(j.seq); err != nil {
 			return err
 		}
+		if batch == nil {
+			batch = make([]job, 0, maxBatchFiles)
+		}
+		if batch = append(batch, j); len(batch) < maxBatchFiles && len(batches) > 0 {
+			return nil
+		}
 		select {
-		case jobs <- j:
+		case batches <- batch:
+			batch = nil
 			return nil
 		case <-s.ctx.Done():
 			return s.ctx.Err()
 		}
 	})
-	close(jobs)
+	if len(batch) > 0 && s.ctx.Err() == nil {
+		select {
+		case batches <- batch:
+		case <-s.ctx.Done():
+		}
+	}
+	close(batches)
 	wg.Wait()
 	return err
 }

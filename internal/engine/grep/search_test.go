@@ -103,7 +103,7 @@ func TestPagingAndTotals(t *testing.T) {
 		t.Errorf("past the end: %q %+v", got, st)
 	}
 	o.Offset, o.Limit, o.Mode = 0, 0, ModeCount
-	if got, st := run(t, p, o); !strings.HasPrefix(got, "f00:10:10\n") || st.Matches != 500 {
+	if got, st := run(t, p, o); !strings.HasPrefix(got, "f00:10:10\n") || st.Lines != 500 {
 		t.Errorf("counts: %s %+v", got, st)
 	}
 	o.Unordered, o.Mode = true, ModeFiles
@@ -263,6 +263,65 @@ func TestCancelAndEmitError(t *testing.T) {
 	}
 }
 
+// A search ends soon after it is cancelled, whatever it is at. The limit is a generous guard; with -v the times are shown.
+func TestCancelIsPrompt(t *testing.T) {
+	size := int64(32 << 20)
+	if os.Getenv("SEVENGATE_GREP_BIG") != "" {
+		size = 1 << 30
+	}
+	dir := t.TempDir()
+	var b strings.Builder
+	for i := range 64 << 10 {
+		fmt.Fprintf(&b, "line %d of some text (without what is looked for)\n", i)
+	}
+	big := filepath.Join(dir, "big")
+	for n := int64(0); n < size; n += int64(b.Len()) {
+		f, err := os.OpenFile(big, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err == nil {
+			_, err = f.WriteString(b.String())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	long := filepath.Join(dir, "long")
+	longLine(t, long, size, "")
+	for i := range 2000 {
+		write(t, filepath.Join(dir, "many", fmt.Sprint(i%50), fmt.Sprint(i)), b.String()[:1000])
+	}
+	for _, c := range []struct {
+		root, expr string
+		opts       Options
+	}{
+		{big, "nothing_of_this", Options{}},
+		{big, `[x-z]{3}[0-9]{2}`, Options{}},
+		{big, `line (\d+ ){3}`, Options{Multiline: true}},
+		{big, `\d+ of [^(]*\(with.*\)\n.*[xyz]`, Options{Multiline: true}},
+		{big, `(?s)some.*nothing`, Options{Multiline: true}},
+		{long, "b+$", Options{}},
+		{filepath.Join(dir, "many"), "nothing", Options{}},
+	} {
+		p := compile(t, c.expr, c.opts)
+		for _, after := range []time.Duration{0, 2 * time.Millisecond, 20 * time.Millisecond} {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancelled := make(chan time.Time, 1)
+			timer := time.AfterFunc(after, func() { cancelled <- time.Now(); cancel() })
+			_, err := Search(ctx, p, SearchOptions{Roots: []string{c.root}, Mode: ModeCount, Binary: BinaryText}, func(Event) error { return nil })
+			ended := time.Now()
+			if timer.Stop() {
+				cancel()
+				continue // the search was faster
+			}
+			took := ended.Sub(<-cancelled)
+			t.Logf("%s in %s: ended %v after the end of its context: %v", c.expr, filepath.Base(c.root), took, err)
+			if took > 2*time.Second {
+				t.Errorf("%s in %s: went on for %v", c.expr, filepath.Base(c.root), took)
+			}
+		}
+	}
+}
+
 // longLine writes a file of n bytes 'a' without a line feed, made without holding it.
 func longLine(t testing.TB, path string, n int64, tail string) {
 	f, err := os.Create(path)
@@ -331,7 +390,7 @@ func TestLongLineInBoundedMemory(t *testing.T) {
 	o := under(dir)
 	o.Mode = ModeCount
 	used := peak(func() { run(t, compile(t, "a", Options{Multiline: true}), o) })
-	if used > 200<<20 {
+	if used > 64<<20 {
 		t.Errorf("multiline: %d MiB of memory", used>>20)
 	}
 }
