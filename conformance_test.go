@@ -34,6 +34,7 @@ var inputs = map[string]string{
 	"ToolSearch":      `{"query":"file"}`,
 	"Terminal":        `{"action":"start","command":"true","timeout_ms":500}`,
 	"TerminalCapture": `{"id":"none"}`,
+	"REPL":            `{"code":"(await Read({file_path: \"a.txt\"})).length"}`,
 	"LSP":             `{"operation":"documentSymbol","filePath":"a.txt"}`,
 }
 

@@ -286,7 +286,7 @@ func (r *Runtime) assemble(ctx context.Context) error {
 		}
 	}
 	r.gate = gate.New(gate.Config{
-		Pool: func() gate.Pool { return r.pool() }, Policy: r.policy, Hooks: r.hooks, Results: r.results, Prompter: r.opts.Prompter,
+		Pool: func() gate.Pool { return r.pool() }, Policy: r.policy, Hooks: r.hooks, Results: r.results, Prompter: r.prompter(),
 		BypassAvailable: r.bypassAvailable(current()), Observe: r.opts.ObserveCalls, Log: r.opts.Log,
 		Journal: journal{r}, Unseen: r.disclose.Hint,
 	})
@@ -418,6 +418,7 @@ func (r *Runtime) hookGroups(current func() *settings.Snapshot) func() []hook.Gr
 func (r *Runtime) pool() *registry.Pool {
 	return r.registry.Pool(registry.Select{
 		Only:   r.opts.Only,
+		Hidden: r.hidden(),
 		Denied: func(f *tool.Facts) bool { _, denied := r.policy.DeniesTool(f.Name, f); return denied },
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sevengate/sevengate/internal/builtin"
 	"github.com/sevengate/sevengate/internal/builtin/file"
 	"github.com/sevengate/sevengate/internal/builtin/lsp"
+	"github.com/sevengate/sevengate/internal/builtin/repl"
 	"github.com/sevengate/sevengate/internal/builtin/search"
 	"github.com/sevengate/sevengate/internal/builtin/shell"
 	"github.com/sevengate/sevengate/internal/builtin/terminal"
@@ -49,6 +50,7 @@ func (r *Runtime) deps() (builtin.Deps, error) {
 		Terminal:   terminal.Deps{Runner: r.shellRunner},
 		ToolSearch: toolsearch.Options{For: func(*tool.Env) *disclose.Disclosure { return r.disclose }, Wait: r.waitForTools},
 		MCP:        r.mcpServers(),
+		REPL:       repl.Deps{Caller: scriptCaller{r}, Hidden: r.hidden()},
 	}
 	if r.features().On("lsp") {
 		r.lsp = lsp.New(lsp.Deps{ReadDenied: r.policy.ReadDenied, Environ: environment(r.env).forTools(), Home: r.home})

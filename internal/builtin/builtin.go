@@ -9,6 +9,7 @@ import (
 	"github.com/sevengate/sevengate/internal/builtin/file"
 	"github.com/sevengate/sevengate/internal/builtin/lsp"
 	"github.com/sevengate/sevengate/internal/builtin/mcpres"
+	"github.com/sevengate/sevengate/internal/builtin/repl"
 	"github.com/sevengate/sevengate/internal/builtin/search"
 	"github.com/sevengate/sevengate/internal/builtin/shell"
 	"github.com/sevengate/sevengate/internal/builtin/terminal"
@@ -27,6 +28,7 @@ type Deps struct {
 	ToolSearch toolsearch.Options
 	MCP        mcpres.Servers // nil: no servers are configured
 	LSP        *lsp.Service   // nil: there is no such tool
+	REPL       repl.Deps      // without a caller: there is no such tool
 }
 
 // All lists the tools.
@@ -38,6 +40,7 @@ func All(d Deps) []tool.Tool {
 		shell.New(d.Shell),       // Bash, Monitor, TaskOutput, TaskStop, PowerShell, Sleep
 		terminal.New(d.Terminal), // Terminal, TerminalCapture
 		lsp.Tools(d.LSP),         // LSP
+		repl.Tools(d.REPL),       // REPL
 		[]tool.Tool{
 			todo.New(), // TodoWrite
 			ask.New(),  // AskUserQuestion
