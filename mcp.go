@@ -89,6 +89,9 @@ type sampler struct {
 }
 
 func (r *Runtime) sampler() client.Sampler {
+	if s, ok := r.opts.Prompter.(client.Sampler); ok {
+		return s
+	}
 	ask, ok := r.opts.Prompter.(confirmer)
 	if !ok {
 		return nil
@@ -275,13 +278,17 @@ func (r *Runtime) expand(ctx context.Context, prompt string) tool.Message {
 }
 
 // mcpResources is what the resource tools need of the connections.
-type mcpResources struct{ m *client.Manager }
+type mcpResources struct {
+	m       *client.Manager
+	gateway *Gateway // nil unless MCP clients are served
+}
 
 func (r *Runtime) mcpServers() mcpres.Servers {
 	if r.mcp == nil {
 		return nil
 	}
-	return mcpResources{r.mcp}
+	g, _ := r.opts.Prompter.(*Gateway)
+	return mcpResources{r.mcp, g}
 }
 
 func (s mcpResources) List(ctx context.Context, server string) ([]mcpres.Resource, []string, error) {
@@ -294,6 +301,9 @@ func (s mcpResources) List(ctx context.Context, server string) ([]mcpres.Resourc
 }
 
 func (s mcpResources) Read(ctx context.Context, server, uri, dir string) ([]tool.Block, error) {
+	if s.gateway != nil {
+		return s.gateway.readFor(ctx, s.m, server, uri, dir)
+	}
 	return s.m.ReadResource(ctx, server, uri, dir)
 }
 

@@ -1,17 +1,12 @@
 package cli
 
 import (
-	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sevengate/sevengate"
-	"github.com/sevengate/sevengate/internal/gate"
 	"github.com/sevengate/sevengate/internal/mcp/server"
-	"github.com/sevengate/sevengate/tool"
 )
 
 func (a *app) mcpServeCommand() *cobra.Command {
@@ -36,21 +31,17 @@ are refused with the rule that would allow the call.`,
 }
 
 func (a *app) mcpServe(address, token string, proxy bool) error {
-	d := &dispatcher{}
+	g := sevengate.NewGateway()
 	r, err := a.runtime(func(o *sevengate.Options) {
 		o.Ephemeral, o.NoMCP = true, !proxy
-		o.Prompter = d
-		o.ObserveCalls = d.observe
+		g.Prepare(o)
 	})
 	if err != nil {
 		return err
 	}
 	defer a.close(r)
-	d.runtime, d.line = r, r.Line()
-	s := server.New(server.Config{Dispatcher: d, Version: sevengate.Version, Instructions: "Every call is checked by the user's permission rules. A refusal is final unless the user says otherwise."})
-	d.server = s
+	s := g.Serve(r, nil)
 	if proxy {
-		r.OnServersChanged(s.Changed)
 		a.withServers(r, "")
 	}
 	if address == "" {
@@ -70,71 +61,4 @@ func (a *app) mcpServe(address, token string, proxy bool) error {
 			fmt.Fprintf(a.Stderr, "sevengate: clients must send: Authorization: Bearer %s\n", token)
 		}
 	})
-}
-
-// dispatcher makes the calls of MCP clients through the gate, and puts its
-// questions to their persons.
-type dispatcher struct {
-	runtime  *sevengate.Runtime
-	line     *sevengate.Line
-	server   *server.Server
-	progress progressOf
-}
-
-// notServed are tools that mean nothing to somebody else's agent: it has a
-// search and a person of its own.
-var notServed = []string{"ToolSearch", "AskUserQuestion"}
-
-func (d *dispatcher) Tools() []server.Tool {
-	tools, _, _ := d.runtime.Tools()
-	api := d.runtime.InputSchemas()
-	var out []server.Tool
-	for _, t := range tools {
-		f := t.Facts()
-		schema, ok := api[f.Name]
-		if !ok || slices.Contains(notServed, f.Name) {
-			continue
-		}
-		// What depends on the input is given carefully: not read-only, may destroy.
-		out = append(out, server.Tool{Name: f.Name, Title: f.Title, Description: t.Prompt(tool.PromptContext{}), InputSchema: schema,
-			OutputSchema: nil, Destructive: true, OpenWorld: f.Origin != nil})
-	}
-	return out
-}
-
-func (d *dispatcher) Call(ctx context.Context, c server.Call) server.Result {
-	d.progress.set(c.ID, c.Progress)
-	defer d.progress.drop(c.ID)
-	res := d.line.Call(ctx, c.ID, c.Name, c.Input)
-	content := res.Block.Content
-	for _, text := range res.Context {
-		content = append(content, tool.TextBlock(text))
-	}
-	return server.Result{Content: content, IsError: res.Block.IsError, Structured: res.Outcome.Structured, Meta: res.Outcome.Meta}
-}
-
-func (d *dispatcher) observe(e sevengate.CallEvent) {
-	if e.Kind == gate.EventProgress {
-		d.progress.send(e.ID, e.Progress)
-	}
-}
-
-// Prompt puts a question to the person behind the client.
-func (d *dispatcher) Prompt(ctx context.Context, q gate.Question) (gate.Answer, error) {
-	message := q.Decision.Reason.Message
-	if use := q.Call.ViewUse(); use != "" {
-		message = strings.TrimSpace(q.Call.Name()+": "+use) + "\n" + message
-	}
-	a, err := d.server.Ask(ctx, server.Question{CallID: q.ToolUseID, Message: message, Rules: q.Decision.Suggestions})
-	if err != nil {
-		return gate.Answer{}, err
-	}
-	out := gate.Answer{Behavior: tool.Deny, Message: a.Message}
-	if a.Allow {
-		out.Behavior = tool.Allow
-		if a.Rule != "" {
-			out.Grants = []gate.Grant{{Behavior: tool.Allow, Rule: a.Rule}}
-		}
-	}
-	return out, nil
 }
