@@ -74,7 +74,7 @@ func newRuntime(t *testing.T, url string, change func(*Options)) *Runtime {
 	return r
 }
 
-func server(t *testing.T, h fakeapi.Handler) *fakeapi.Server {
+func modelServer(t *testing.T, h fakeapi.Handler) *fakeapi.Server {
 	t.Helper()
 	s, err := fakeapi.New(h)
 	if err != nil {
@@ -145,7 +145,7 @@ func TestTwoHundredTurnsAndAThousandCalls(t *testing.T) {
 	const turns, perTurn = 200, 5
 	n := 0
 	var mu sync.Mutex
-	srv := server(t, func(_ context.Context, r fakeapi.Request) fakeapi.Reply {
+	srv := modelServer(t, func(_ context.Context, r fakeapi.Request) fakeapi.Reply {
 		mu.Lock()
 		defer mu.Unlock()
 		if n == turns*perTurn {
@@ -219,7 +219,7 @@ func TestCutStreamsNeverRunHalfACallNorACallTwice(t *testing.T) {
 				whole := fakeapi.Blocks(use(1, "", 0), use(2, "", 0), use(3, "", 0))
 				replies = []fakeapi.Reply{first, whole, fakeapi.Text("done")}
 			}
-			srv := server(t, fakeapi.Script(replies...))
+			srv := modelServer(t, fakeapi.Script(replies...))
 			var counts sync.Map
 			r := newRuntime(t, srv.URL, func(o *Options) { o.Tools = []tool.Tool{stepTool(&counts)} })
 			out, err := r.Run(context.Background(), "go")
@@ -249,7 +249,7 @@ func TestCutStreamsNeverRunHalfACallNorACallTwice(t *testing.T) {
 
 func TestInterruptsAtRandomMomentsLeaveEveryCallAnswered(t *testing.T) {
 	var n atomic.Int32
-	srv := server(t, func(_ context.Context, r fakeapi.Request) fakeapi.Reply {
+	srv := modelServer(t, func(_ context.Context, r fakeapi.Request) fakeapi.Reply {
 		var blocks []tool.Block
 		blocks = append(blocks, tool.TextBlock("some words"))
 		for range 4 {
@@ -280,7 +280,7 @@ func TestInterruptsAtRandomMomentsLeaveEveryCallAnswered(t *testing.T) {
 }
 
 func TestSessionsGoOnAfterTheirEnd(t *testing.T) {
-	srv := server(t, fakeapi.Script(fakeapi.Blocks(use(1, "", 0)), fakeapi.Text("first"), fakeapi.Text("second")))
+	srv := modelServer(t, fakeapi.Script(fakeapi.Blocks(use(1, "", 0)), fakeapi.Text("first"), fakeapi.Text("second")))
 	home, dir := t.TempDir(), t.TempDir()
 	var counts sync.Map
 	open := func(change func(*Options)) *Runtime {
@@ -326,7 +326,7 @@ func TestLimitsAndFailuresEndARun(t *testing.T) {
 	var counts sync.Map
 	tools := func(o *Options) { o.Tools = []tool.Tool{stepTool(&counts)} }
 	var n atomic.Int32
-	endless := server(t, func(context.Context, fakeapi.Request) fakeapi.Reply {
+	endless := modelServer(t, func(context.Context, fakeapi.Request) fakeapi.Reply {
 		return fakeapi.Blocks(use(1000+int(n.Add(1)), "", 0))
 	})
 	r := newRuntime(t, endless.URL, func(o *Options) { tools(o); o.MaxTurns = 3 })
@@ -336,7 +336,7 @@ func TestLimitsAndFailuresEndARun(t *testing.T) {
 	if err := paired(r.Messages()); err != nil {
 		t.Error(err)
 	}
-	refused := server(t, fakeapi.Script(fakeapi.Reply{Status: 401, ErrorType: "authentication_error", ErrorMessage: "invalid x-api-key"}))
+	refused := modelServer(t, fakeapi.Script(fakeapi.Reply{Status: 401, ErrorType: "authentication_error", ErrorMessage: "invalid x-api-key"}))
 	r = newRuntime(t, refused.URL, tools)
 	if out, err := r.Run(context.Background(), "go"); err == nil || out.Reason != agent.Failed || strings.Contains(err.Error(), "key-for-tests") {
 		t.Errorf("refused: %+v, %v", out, err)
@@ -344,7 +344,7 @@ func TestLimitsAndFailuresEndARun(t *testing.T) {
 	long := fakeapi.Blocks(tool.TextBlock("and so"), use(9, "", 0))
 	long.Message.StopReason = "max_tokens"
 	long.Message.Content[1].Input = json.RawMessage(`{"n":9,"do":"pan`)
-	cut := server(t, fakeapi.Script(long, fakeapi.Text("done")))
+	cut := modelServer(t, fakeapi.Script(long, fakeapi.Text("done")))
 	r = newRuntime(t, cut.URL, tools)
 	if out, err := r.Run(context.Background(), "go"); err != nil || out.Text != "done" {
 		t.Errorf("cut by max_tokens: %+v, %v", out, err)

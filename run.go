@@ -310,7 +310,7 @@ func (r *Runtime) Close() error {
 	if r.mcp != nil {
 		errs = append(errs, r.mcp.Close())
 	}
-	errs = append(errs, r.closeShell())
+	errs = append(errs, r.closeShell(), r.confine.Close())
 	if r.lsp != nil {
 		errs = append(errs, r.lsp.Close())
 	}

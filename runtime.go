@@ -17,6 +17,7 @@ import (
 	"github.com/sevengate/sevengate/internal/agent"
 	"github.com/sevengate/sevengate/internal/builtin"
 	"github.com/sevengate/sevengate/internal/builtin/lsp"
+	"github.com/sevengate/sevengate/internal/confine"
 	"github.com/sevengate/sevengate/internal/disclose"
 	"github.com/sevengate/sevengate/internal/engine/shellrun"
 	"github.com/sevengate/sevengate/internal/gate"
@@ -51,6 +52,9 @@ type Runtime struct {
 	shell   lazyShell
 	history *history.History // nil where none is kept
 	lsp     *lsp.Service     // nil where the feature is off
+
+	confine      *confine.Keeper
+	sandboxNotes []string
 
 	mcp         *client.Manager // nil: no servers are configured
 	choices     *config.Choices
@@ -95,7 +99,7 @@ func New(ctx context.Context, o Options) (*Runtime, error) {
 	if r.env == nil {
 		r.env = os.Environ()
 	}
-	for _, step := range []func(context.Context) error{r.locate, r.readSettings, r.openSession, r.assemble, r.checkRules} {
+	for _, step := range []func(context.Context) error{r.locate, r.readSettings, r.openSession, r.assemble, r.checkRules, r.checkSandbox} {
 		if err := step(ctx); err != nil {
 			r.Close()
 			return nil, err
@@ -230,6 +234,7 @@ func (r *Runtime) assemble(ctx context.Context) error {
 		Store:        r.watcher,
 		Classifier:   &agent.Classifier{Open: r.classifierModel},
 	})
+	r.openSandbox(current)
 	transcript := filepath.Join(r.store.Dir(), r.id+".jsonl")
 	r.folder = filepath.Join(r.store.Dir(), r.id)
 	r.results = result.NewStore(filepath.Join(r.folder, "tool-results"), readerHint)

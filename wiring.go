@@ -40,6 +40,7 @@ func (r *Runtime) deps() (builtin.Deps, error) {
 		},
 		Shell: shell.Deps{
 			Runner:         r.shellRunner,
+			Sandbox:        r.confine,
 			DefaultTimeout: time.Duration(v.number("BASH_DEFAULT_TIMEOUT_MS")) * time.Millisecond,
 			MaxTimeout:     time.Duration(v.number("BASH_MAX_TIMEOUT_MS")) * time.Millisecond,
 			NoBackground:   v.on("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"),
@@ -47,7 +48,7 @@ func (r *Runtime) deps() (builtin.Deps, error) {
 			Home:           r.home,
 			LookPath:       exec.LookPath,
 		},
-		Terminal:   terminal.Deps{Runner: r.shellRunner},
+		Terminal:   terminal.Deps{Runner: r.shellRunner, Sandbox: r.confine},
 		ToolSearch: toolsearch.Options{For: func(*tool.Env) *disclose.Disclosure { return r.disclose }, Wait: r.waitForTools},
 		MCP:        r.mcpServers(),
 		REPL:       repl.Deps{Caller: scriptCaller{r}, Hidden: r.hidden()},

@@ -185,6 +185,9 @@ func (a *app) warn(r *sevengate.Runtime) {
 	for _, p := range s.Warnings {
 		fmt.Fprintf(a.Stderr, "sevengate: settings: %s\n", p)
 	}
+	for _, note := range r.SandboxNotes() {
+		fmt.Fprintf(a.Stderr, "sevengate: %s\n", note)
+	}
 	_, hookWarnings := r.Hooks(context.Background())
 	for _, w := range hookWarnings {
 		fmt.Fprintf(a.Stderr, "sevengate: %s\n", w)

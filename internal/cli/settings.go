@@ -20,6 +20,8 @@ func (a *app) settingsCommand() *cobra.Command {
 			RunE: func(*cobra.Command, []string) error { return a.showSettings() }},
 		&cobra.Command{Use: "check", Short: "Check all settings files, and run the tests that they hold (permissions.tests)", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return a.checkSettings() }},
+		&cobra.Command{Use: "sandbox", Short: "Say what commands in the sandbox can do, and what this machine can enforce", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return a.showSandbox() }},
 	)
 	return cmd
 }
@@ -31,6 +33,22 @@ func (a *app) showSettings() error {
 	}
 	defer r.Close()
 	_, err = io.WriteString(a.Stdout, r.CurrentSettings(a.ctx).Report())
+	return err
+}
+
+func (a *app) showSandbox() error {
+	r, err := a.runtime(func(o *sevengate.Options) { o.Ephemeral, o.SkipRuleTests = true, true })
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	report := r.Sandbox(a.ctx)
+	if a.flags.json {
+		enc := json.NewEncoder(a.Stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(report)
+	}
+	_, err = io.WriteString(a.Stdout, report.String())
 	return err
 }
 

@@ -32,6 +32,7 @@ var rooms = []room{
 	{"internal/disclose", 2, false},
 	{"internal/registry", 3, false},
 	{"internal/gate", 3, false},
+	{"internal/confine", 3, false},
 	{"internal/schedule", 4, false},
 	{"internal/builtin", 4, true},
 	{"internal/mcp", 4, false},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,4 +151,29 @@ func (p *Prompter) confirm(ctx context.Context, question string) (bool, error) {
 		return true, nil
 	}
 	return false, nil
+}
+
+// AskHost asks whether commands in the sandbox may connect to a host. always means
+// that the answer is to be kept.
+func (p *Prompter) AskHost(ctx context.Context, host string, port int) (allow, always bool, err error) {
+	p.lines.asking.Lock()
+	defer p.lines.asking.Unlock()
+	fmt.Fprintf(p.out, "A command in the sandbox wants to connect to %s.\n  1  yes, for this session\n  2  yes, always\n  3  no\n", Printable(net.JoinHostPort(host, strconv.Itoa(port))))
+	for {
+		fmt.Fprint(p.out, "Answer [1-3]: ")
+		line, err := p.lines.Next(ctx)
+		if err != nil {
+			fmt.Fprintln(p.out)
+			return false, false, ErrNoAnswer
+		}
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "1", "y", "yes":
+			return true, false, nil
+		case "2", "a", "always":
+			return true, true, nil
+		case "3", "n", "no":
+			return false, false, nil
+		}
+		fmt.Fprintln(p.out, "Please answer with one of the numbers.")
+	}
 }

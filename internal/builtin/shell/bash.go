@@ -72,6 +72,7 @@ func (f *family) bashTool() tool.Tool {
 		ConcurrencySafe: func(in BashInput) bool { return in.understood().concurrent },
 		Effects:         func(in BashInput) tool.Effects { return in.understood().effects },
 		Kind:            func(in BashInput) tool.Kind { return in.understood().kind },
+		Sandboxed:       func(in BashInput) bool { return in.understood().sandboxed() },
 		Interrupt:       tool.InterruptCancel,
 		AbortsSiblings:  true,
 		Subjects: func(in BashInput) []tool.Subject {
@@ -87,7 +88,7 @@ func (f *family) bashTool() tool.Tool {
 
 // backfill adds what the command means; it is looked at when first asked for.
 func (f *family) backfill(in BashInput, at tool.Place) BashInput {
-	in.meaning = onceMeaning(func() *meaning { return f.understand(in.Command, in.RunInBackground, at) })
+	in.meaning = onceMeaning(func() *meaning { return f.understand(in.Command, in.RunInBackground, in.DangerouslyDisableSandbox, at) })
 	return in
 }
 
@@ -113,6 +114,7 @@ func (f *family) bashPrompt(c tool.PromptContext) string {
 			"- run_in_background returns at once, for servers, watchers and long builds; no & is needed. The result names the task and the file with its output. You are told when it has ended: do not poll. Until then read the file, or call TaskOutput with the id; TaskStop ends it.\n")
 	}
 	fmt.Fprintf(&b, "- Output of more than %d characters is kept in a file, which the result names.\n", MaxInlineChars)
+	b.WriteString(f.sandboxPrompt())
 	fmt.Fprintf(&b, "- Do not begin with a sleep of more than %s; to wait for something, test for it in a loop that ends as soon as it is there.\n", seconds(MaxSleep))
 	b.WriteString("- Quote paths with blanks. Join commands that depend on each other with &&; make calls that do not depend on each other side by side.\n")
 	var better []string

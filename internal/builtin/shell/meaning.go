@@ -23,16 +23,19 @@ type meaning struct {
 	// mayMove: the shell may end in another directory. Such a call conflicts with
 	// every other, so that it runs alone.
 	mayMove bool
+	// inside tells whether it would run in the sandbox; nil: it would not.
+	inside func() bool
 }
 
 func onceMeaning(f func() *meaning) func() *meaning { return sync.OnceValue(f) }
 
 // understand reads a command line that is to run at a place.
-func (f *family) understand(command string, background bool, at tool.Place) *meaning {
+func (f *family) understand(command string, background, outside bool, at tool.Place) *meaning {
 	if at.Home == "" {
 		at.Home = f.deps.Home
 	}
 	m := &meaning{script: scan(command, at)}
+	m.inside = sync.OnceValue(func() bool { return f.inside(m.script, outside) })
 	if m.script.Class != shellscan.Simple {
 		m.destructive = m.script.Class == shellscan.Invalid
 	} else {
@@ -196,3 +199,6 @@ func reachesOut(c *shellscan.Command) bool {
 	}
 	return false
 }
+
+// sandboxed tells whether the command would run in the sandbox.
+func (m *meaning) sandboxed() bool { return m.inside != nil && m.inside() }

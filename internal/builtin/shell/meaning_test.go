@@ -64,7 +64,7 @@ func TestFacts(t *testing.T) {
 				t.Errorf("%s: %s is %v, want %v", c.line, names[i], got[i], want[i])
 			}
 		}
-		m := (&family{}).understand(c.line, c.background, b.env.Place)
+		m := (&family{}).understand(c.line, c.background, false, b.env.Place)
 		if m.mayMove != c.moves {
 			t.Errorf("%s: may move is %v, want %v", c.line, m.mayMove, c.moves)
 		}
@@ -78,7 +78,7 @@ func TestFactsAgree(t *testing.T) {
 	f := &family{}
 	rapid.Check(t, func(t *rapid.T) {
 		line := strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 12).Draw(t, "words"), " ")
-		m := f.understand(line, rapid.Bool().Draw(t, "background"), at)
+		m := f.understand(line, rapid.Bool().Draw(t, "background"), false, at)
 		if m.concurrent && (!m.readOnly || !m.effects.Known() || m.mayMove || m.script.ChangesDir || len(m.effects.WritePaths()) > 0) {
 			t.Fatalf("%q is taken to be safe beside others", line)
 		}
@@ -149,7 +149,7 @@ func FuzzUnderstand(f *testing.F) {
 	fam := &family{}
 	at := tool.Place{Cwd: "/w", Home: "/h", Roots: []string{"/w"}}
 	f.Fuzz(func(t *testing.T, s string) {
-		m := fam.understand(s, false, at)
+		m := fam.understand(s, false, false, at)
 		leadingSleep(m.script)
 		watchReads(m, &tool.Env{Files: &tool.FileState{}, Place: at})
 		shown(s)

@@ -78,12 +78,13 @@ func (f *family) monitorTool() tool.Tool {
 		Enabled:      func(tool.Features) bool { return !f.deps.NoBackground },
 		Defer:        true,
 		Backfill: func(in MonitorInput, at tool.Place) MonitorInput {
-			in.meaning = onceMeaning(func() *meaning { return f.understand(in.Command, true, at) })
+			in.meaning = onceMeaning(func() *meaning { return f.understand(in.Command, true, false, at) })
 			return in
 		},
 		ReadOnly:    func(in MonitorInput) bool { return understood(in).readOnly },
 		Destructive: func(in MonitorInput) bool { return understood(in).destructive },
 		OpenWorld:   func(in MonitorInput) bool { return understood(in).network },
+		Sandboxed:   func(in MonitorInput) bool { return understood(in).sandboxed() },
 		Interrupt:   tool.InterruptCancel,
 		// Rules for Bash hold, whatever the tool is called.
 		Subjects:        func(in MonitorInput) []tool.Subject { return []tool.Subject{tool.CommandOf("Bash", in.Command)} },
@@ -132,8 +133,13 @@ func (f *family) monitor(ctx context.Context, in MonitorInput, env *tool.Env) (t
 	if info, err := os.Stat(env.Cwd); err != nil || !info.IsDir() {
 		return none, fmt.Errorf("the command was not run: the working directory %s does not exist any more", env.Cwd)
 	}
+	stay, err := f.enter(ctx, scan(in.Command, env.Place), false)
+	if err != nil {
+		return none, err
+	}
 	ours, theirs, err := os.Pipe()
 	if err != nil {
+		stay.Leave(false)
 		return none, fmt.Errorf("making a pipe for the command: %w", err)
 	}
 	limit := monitorTime(in.TimeoutMs, env)
@@ -141,17 +147,18 @@ func (f *family) monitor(ctx context.Context, in MonitorInput, env *tool.Env) (t
 	end.drained = make(chan struct{})
 	w := newWatch(ours, oneLine(in.Description), end.notify)
 	p, err := r.Start(ctx, shellrun.Spec{
-		Command: in.Command, Dir: env.Cwd, Background: true, Timeout: limit, Label: taskMonitor,
+		Command: in.Command, Dir: env.Cwd, Background: true, Timeout: limit, Label: taskMonitor, Wrap: words(stay),
 		// A pipe that nobody reads any more would only make what is left behind fail.
 		Stdout: theirs, KillLeftovers: true,
 		OnTaskEnd: func(p *shellrun.Process) {
-			note := w.finish(p)
+			note := joinNotes(w.finish(p), left(stay, p))
 			close(end.drained)
 			end.end(p, note)
 		},
 	})
 	theirs.Close()
 	if err != nil {
+		stay.Leave(false)
 		return none, errors.Join(err, ours.Close())
 	}
 	f.ends.add(p.ID(), end)

@@ -74,6 +74,7 @@ func (f *family) powerShellTool() tool.Tool {
 		// What a line does is not understood here: nothing about it is declared safe.
 		Destructive:     tool.Always[BashInput],
 		OpenWorld:       tool.Always[BashInput],
+		Sandboxed:       func(in BashInput) bool { return f.inside(&shellscan.Script{}, in.DangerouslyDisableSandbox) },
 		Interrupt:       tool.InterruptCancel,
 		AbortsSiblings:  true,
 		Subjects:        func(in BashInput) []tool.Subject { return []tool.Subject{tool.CommandOf("PowerShell", in.Command)} },
@@ -98,6 +99,7 @@ func (f *family) psPrompt(tool.PromptContext) string {
 	if !f.deps.NoBackground {
 		b.WriteString("- run_in_background returns at once. You are told when the command has ended; until then TaskOutput with the id gives its output, and TaskStop ends it.\n")
 	}
+	b.WriteString(f.sandboxPrompt())
 	fmt.Fprintf(&b, "- Output of more than %d characters is kept in a file, which the result names.\n", MaxInlineChars)
 	return b.String()
 }
@@ -116,12 +118,16 @@ func (f *family) powerShell(ctx context.Context, in BashInput, env *tool.Env) (t
 	if res, ok, err := f.lostDir(env); ok || err != nil {
 		return res, err
 	}
+	stay, err := f.enter(ctx, &shellscan.Script{}, in.DangerouslyDisableSandbox)
+	if err != nil {
+		return none, err
+	}
 	end := f.ends.expect(env)
 	limit := f.timeout(in)
 	spec := shellrun.Spec{
-		Command: in.Command, Dir: env.Cwd, Program: psProgram(path), Label: taskPowerShell, Timeout: limit,
+		Command: in.Command, Dir: env.Cwd, Program: psProgram(path), Label: taskPowerShell, Timeout: limit, Wrap: words(stay),
 		Env:       []string{"POWERSHELL_TELEMETRY_OPTOUT=1", "POWERSHELL_UPDATECHECK=Off", "NO_COLOR=1"},
-		OnTaskEnd: func(p *shellrun.Process) { end.end(p, "") },
+		OnTaskEnd: func(p *shellrun.Process) { end.end(p, left(stay, p)) },
 		Progress: func(p shellrun.Progress) {
 			env.Report(tool.Progress{Text: lastLines(p.Tail, progressLines), Bytes: p.Bytes, Lines: p.Lines, Seconds: p.Elapsed.Seconds()})
 		},
@@ -131,6 +137,7 @@ func (f *family) powerShell(ctx context.Context, in BashInput, env *tool.Env) (t
 		spec.Background, spec.Timeout = true, f.backgroundLimit(in.Timeout, env)
 		p, err := r.Start(ctx, spec)
 		if err != nil {
+			stay.Leave(false)
 			return none, err
 		}
 		f.ends.add(p.ID(), end)
@@ -138,17 +145,20 @@ func (f *family) powerShell(ctx context.Context, in BashInput, env *tool.Env) (t
 	}
 	p, err := r.Start(ctx, spec)
 	if err != nil {
+		stay.Leave(false)
 		return none, err
 	}
 	res, err := p.Wait(context.WithoutCancel(ctx)) // it ends soon after ctx, and its output is part of the answer
 	if err != nil {
 		return none, err
 	}
+	walls := left(stay, p)
 	meaning := interpretPowerShell(in.Command, res.ExitCode)
 	if res.Killed != "" || !meaning.OK {
-		return none, f.failed(res, meaning, limit, settled{}, env)
+		return none, f.failed(res, meaning, limit, settled{}, stay, walls)
 	}
 	out, err := f.succeeded(res, meaning, m)
+	out.Stderr = joinNotes(out.Stderr, walls)
 	return tool.OK(out), err
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sevengate/sevengate/internal/confine"
 	"github.com/sevengate/sevengate/internal/engine/shellrun"
 	"github.com/sevengate/sevengate/tool"
 )
@@ -77,7 +78,7 @@ func failureView(res shellrun.Result) string {
 }
 
 // failed is the error of a command that failed or was killed.
-func (f *family) failed(res shellrun.Result, meaning shellrun.Meaning, limit time.Duration, dir settled, env *tool.Env) error {
+func (f *family) failed(res shellrun.Result, meaning shellrun.Meaning, limit time.Duration, dir settled, stay *confine.Stay, walls string) error {
 	lead := fmt.Sprintf("Exit code %d", res.ExitCode)
 	summary := lead
 	switch res.Killed {
@@ -111,17 +112,19 @@ func (f *family) failed(res shellrun.Result, meaning shellrun.Meaning, limit tim
 	if res.Err != nil {
 		dir.note = joinNotes("Not all went well: "+res.Err.Error(), dir.note)
 	}
-	return &failure{text: joinNotes(lead, failureView(res), dir.note), summary: summary}
+	view := failureView(res)
+	return &failure{text: joinNotes(lead, view, walls, f.sandboxHint(stay, view, walls), dir.note), summary: summary}
 }
 
 // start runs a command in the background.
-func (f *family) start(ctx context.Context, r *shellrun.Runner, in BashInput, m *meaning, env *tool.Env) (tool.Result[BashOutput], error) {
+func (f *family) start(ctx context.Context, r *shellrun.Runner, in BashInput, m *meaning, stay *confine.Stay, env *tool.Env) (tool.Result[BashOutput], error) {
 	end := f.ends.expect(env)
 	p, err := r.Start(ctx, shellrun.Spec{
 		Command: in.Command, Dir: env.Cwd, Background: true, Timeout: f.backgroundLimit(in.Timeout, env),
-		Label: taskBash, OnTaskEnd: func(p *shellrun.Process) { end.end(p, "") },
+		Label: taskBash, Wrap: words(stay), OnTaskEnd: func(p *shellrun.Process) { end.end(p, left(stay, p)) },
 	})
 	if err != nil {
+		stay.Leave(false)
 		return tool.Result[BashOutput]{}, err
 	}
 	f.ends.add(p.ID(), end)

@@ -41,15 +41,19 @@ func (f *family) bash(ctx context.Context, in BashInput, env *tool.Env) (tool.Re
 		out, err := applyShown(ctx, edit)
 		return tool.OK(out), err
 	}
-	m := f.understand(in.Command, in.RunInBackground, env.Place)
+	m := f.understand(in.Command, in.RunInBackground, in.DangerouslyDisableSandbox, env.Place)
+	stay, err := f.enter(ctx, m.script, in.DangerouslyDisableSandbox)
+	if err != nil {
+		return none, err
+	}
 	if in.RunInBackground {
-		return f.start(ctx, r, in, m, env)
+		return f.start(ctx, r, in, m, stay, env)
 	}
 	before := watchReads(m, env)
 	limit := f.timeout(in)
 	movable := f.mayMoveToBackground(m)
 	end := f.ends.expect(env)
-	spec := shellrun.Spec{Command: in.Command, Dir: env.Cwd, Label: taskBash, OnTaskEnd: func(p *shellrun.Process) { end.end(p, "") }, Progress: func(p shellrun.Progress) {
+	spec := shellrun.Spec{Command: in.Command, Dir: env.Cwd, Label: taskBash, Wrap: words(stay), OnTaskEnd: func(p *shellrun.Process) { end.end(p, left(stay, p)) }, Progress: func(p shellrun.Progress) {
 		env.Report(tool.Progress{Text: lastLines(p.Tail, progressLines), Bytes: p.Bytes, Lines: p.Lines, Seconds: p.Elapsed.Seconds()})
 	}}
 	if !movable {
@@ -57,6 +61,7 @@ func (f *family) bash(ctx context.Context, in BashInput, env *tool.Env) (tool.Re
 	}
 	p, err := r.Start(ctx, spec)
 	if err != nil {
+		stay.Leave(false)
 		return none, err
 	}
 	var over <-chan time.Time
@@ -84,6 +89,7 @@ func (f *family) bash(ctx context.Context, in BashInput, env *tool.Env) (tool.Re
 		<-p.Done() // it ended at the same moment
 	}
 	res, _ := p.Result()
+	walls := left(stay, p)
 	if res.NotRun {
 		return none, &failure{
 			text:    "The command was not run: a start-up script of the shell ended the shell first. What it printed:\n" + failureView(res),
@@ -93,14 +99,14 @@ func (f *family) bash(ctx context.Context, in BashInput, env *tool.Env) (tool.Re
 	meaning := shellrun.Interpret(lastWords(m.script, res.ExitCode), res.ExitCode)
 	if res.Killed != "" || !meaning.OK {
 		dir := f.settleDir(res, m, env)
-		return tool.Result[BashOutput]{Modify: dir.modify}, f.failed(res, meaning, limit, dir, env)
+		return tool.Result[BashOutput]{Modify: dir.modify}, f.failed(res, meaning, limit, dir, stay, walls)
 	}
 	out, err := f.succeeded(res, meaning, m)
 	if err != nil {
 		return none, err
 	}
 	dir := f.settleDir(res, m, env)
-	out.Stderr = joinNotes(out.Stderr, dir.note)
+	out.Stderr = joinNotes(out.Stderr, walls, dir.note)
 	recordReads(before, out, env)
 	return tool.Result[BashOutput]{Data: out, Modify: dir.modify}, nil
 }

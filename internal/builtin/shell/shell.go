@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sevengate/sevengate/internal/confine"
 	"github.com/sevengate/sevengate/internal/engine/shellrun"
 	"github.com/sevengate/sevengate/tool"
 )
@@ -62,6 +63,8 @@ type Deps struct {
 	KeepDir bool
 	// Home is the user's home directory where the place of a call does not name it.
 	Home string
+	// Sandbox keeps the sandbox that commands run in; nil: there is none.
+	Sandbox *confine.Keeper
 	// LookPath finds a program by its name, as exec.LookPath does. It decides
 	// whether there is a PowerShell; without it there is none.
 	LookPath func(name string) (string, error)

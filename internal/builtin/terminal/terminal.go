@@ -18,8 +18,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sevengate/sevengate/internal/confine"
 	"github.com/sevengate/sevengate/internal/engine/ptyterm"
 	"github.com/sevengate/sevengate/internal/engine/shellrun"
+	"github.com/sevengate/sevengate/internal/engine/shellscan"
 	"github.com/sevengate/sevengate/tool"
 )
 
@@ -54,6 +56,8 @@ type Deps struct {
 	// Runner gives the session's runner. The caller closes it, which ends all
 	// terminals. Without it every call is refused.
 	Runner func() (*shellrun.Runner, error)
+	// Sandbox keeps the sandbox that commands run in; nil: there is none.
+	Sandbox *confine.Keeper
 }
 
 // New makes the tools Terminal and TerminalCapture, both behind [Gate].
@@ -77,6 +81,7 @@ type session struct {
 	command string
 	term    *ptyterm.Terminal
 	line    line
+	inside  bool // it runs in the sandbox, and so does what is typed into it
 }
 
 // Input is one action.
@@ -90,8 +95,10 @@ type Input struct {
 	Rows    int      `json:"rows,omitempty" jsonschema:"for start and resize: the height"`
 	Timeout float64  `json:"timeout_ms,omitempty" jsonschema:"milliseconds to wait at most for the screen to be ready"`
 
-	// seen is the typed line that the call goes on with; in the observed input only.
-	seen *line
+	// seen is the typed line that the call goes on with, and inside tells whether what
+	// the call runs is in the sandbox; in the observed input only.
+	seen   *line
+	inside func() bool
 }
 
 // Output is a look at a terminal.
@@ -148,6 +155,7 @@ func (f *family) terminalTool() tool.Tool {
 		ClassifierInput:  classifierInput,
 		Validate:         func(_ context.Context, in Input, _ *tool.Env) error { return f.validate(in) },
 		CheckPermissions: f.checkPermissions,
+		Sandboxed:        func(in Input) bool { return in.inside != nil && in.inside() },
 		Call:             f.call,
 		MapResult:        mapOutput,
 		View:             view(),
@@ -191,8 +199,22 @@ func classifierInput(in Input) string {
 	return in.Action + " " + strings.Join(in.Keys, " ")
 }
 
+// startsInside tells whether a new terminal would be in the sandbox.
+func (f *family) startsInside(ctx context.Context, in Input, at tool.Place) bool {
+	script := shellscan.Scan(commandOf(in), shellscan.Options{Cwd: at.Cwd, Home: at.Home})
+	ok, _ := f.deps.Sandbox.Inside(ctx, script, false)
+	return ok
+}
+
 // backfill adds the line that was typed so far.
-func (f *family) backfill(in Input, _ tool.Place) Input {
+func (f *family) backfill(in Input, at tool.Place) Input {
+	in.inside = sync.OnceValue(func() bool {
+		if in.Action == "start" {
+			return f.startsInside(context.Background(), in, at)
+		}
+		s := f.find(in.ID)
+		return s != nil && s.inside
+	})
 	in.seen = &line{}
 	if s := f.find(in.ID); s != nil && (in.Action == "type" || in.Action == "key") {
 		now := f.lineOf(s)
@@ -369,12 +391,25 @@ func (f *family) start(ctx context.Context, in Input, env *tool.Env) (tool.Resul
 	if env.NonInteractive {
 		o.Timeout = UnattendedTime
 	}
+	var stay *confine.Stay
+	if f.startsInside(ctx, in, env.Place) {
+		if stay, err = f.deps.Sandbox.Enter(ctx); err != nil {
+			f.drop(id)
+			return none, err
+		}
+		o.Wrap = stay.Words
+		o.OnEnd = func(p *shellrun.Process) {
+			res, _ := p.Result()
+			stay.Leave(res.LeftBehind)
+		}
+	}
 	t, err := ptyterm.Start(ctx, r, o)
 	if err != nil {
+		stay.Leave(false)
 		f.drop(id)
 		return none, err
 	}
-	s := &session{id: id, command: commandOf(in), term: t}
+	s := &session{id: id, command: commandOf(in), term: t, inside: stay != nil}
 	f.mu.Lock()
 	f.open[id] = s
 	f.mu.Unlock()

@@ -57,9 +57,14 @@ func Start(ctx context.Context, r *shellrun.Runner, o Options) (*Terminal, error
 		return nil, errors.Join(fmt.Errorf("setting the size of a terminal: %w", err), ours.Close(), theirs.Close())
 	}
 	p, err := r.Start(ctx, shellrun.Spec{
-		Command: o.Command, Dir: o.Dir, Timeout: o.Timeout, Label: o.Label, Background: true, KillLeftovers: true, TTY: theirs,
-		Env:       append([]string{"TERM=xterm-256color", "COLORTERM="}, o.Env...),
-		OnTaskEnd: t.finish,
+		Command: o.Command, Dir: o.Dir, Timeout: o.Timeout, Label: o.Label, Background: true, KillLeftovers: true, TTY: theirs, Wrap: o.Wrap,
+		Env: append([]string{"TERM=xterm-256color", "COLORTERM="}, o.Env...),
+		OnTaskEnd: func(p *shellrun.Process) {
+			t.finish(p)
+			if o.OnEnd != nil {
+				o.OnEnd(p)
+			}
+		},
 	})
 	theirs.Close()
 	if err != nil {

@@ -1,6 +1,10 @@
 package ptyterm
 
-import "time"
+import (
+	"time"
+
+	"github.com/sevengate/sevengate/internal/engine/shellrun"
+)
 
 // Options describe a terminal and its command.
 type Options struct {
@@ -16,6 +20,10 @@ type Options struct {
 	Timeout time.Duration
 	// Label is that of the runner's process.
 	Label string
+	// Wrap is put before the command: a sandbox; see shellrun.Spec.
+	Wrap []string
+	// OnEnd is called once when the command has ended; it must return soon.
+	OnEnd func(*shellrun.Process)
 }
 
 // Picture is what a terminal shows at one moment.

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package confine
+
+func isReadOnly(error) bool { return false }
