@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sevengate/sevengate/internal/session/history"
+	"github.com/sevengate/sevengate/tool"
 )
 
 // What two prompts changed through the tools can be brought back, from the same
@@ -90,5 +91,48 @@ func TestFilesOfASessionCanBeBroughtBack(t *testing.T) {
 	want("theirs\n")
 	if _, err := other.Checkpoints("no-such-session"); err == nil {
 		t.Fatal("a session that is not there has checkpoints")
+	}
+}
+
+// shower is a person who looks at what a call would do before agreeing to it.
+type shower struct{}
+
+func (shower) Prompt(_ context.Context, q Question) (Answer, error) {
+	q.Call.ViewPreview()
+	return Answer{Behavior: tool.Allow}, nil
+}
+
+// An edit by a command that is made as it was shown can be brought back, too.
+func TestShownEditsAreKept(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	script, file := filepath.Join(home, "script.jsonl"), filepath.Join(dir, "a.txt")
+	for path, text := range map[string]string{file: "one\n", script: `{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"sed -i s/one/two/ a.txt"}}],"stop_reason":"tool_use"}
+{"role":"assistant","content":"done","stop_reason":"end_turn"}
+`} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx := context.Background()
+	r, err := New(ctx, Options{Dir: dir, Home: home, ManagedDirs: []string{}, Prompter: shower{}, Model: "script:" + script, Environ: append(os.Environ(), "HOME="+home, EnvHome+"="+home+"/state", "SEVENGATE_NO_SHELL_SNAPSHOT=1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Run(ctx, "change it"); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(file); string(got) != "two\n" {
+		t.Fatalf("the file holds %q", got)
+	}
+	if rep, err := r.Rewind(ctx, r.SessionID(), 0, false); err != nil || len(rep.Done) != 1 {
+		t.Fatalf("%+v %v", rep, err)
+	}
+	if got, _ := os.ReadFile(file); string(got) != "one\n" {
+		t.Errorf("brought back: %q", got)
 	}
 }

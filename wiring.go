@@ -41,6 +41,8 @@ func (r *Runtime) deps() (builtin.Deps, error) {
 		Shell: shell.Deps{
 			Runner:         r.shellRunner,
 			Sandbox:        r.confine,
+			BeforeChange:   r.beforeChange,
+			AfterChange:    r.afterChange,
 			DefaultTimeout: time.Duration(v.number("BASH_DEFAULT_TIMEOUT_MS")) * time.Millisecond,
 			MaxTimeout:     time.Duration(v.number("BASH_MAX_TIMEOUT_MS")) * time.Millisecond,
 			NoBackground:   v.on("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"),

@@ -164,7 +164,7 @@ func (s *shownEdits) take(command, cwd string) (sedEdit, bool) {
 
 // applyShown makes an edit as it was shown: the files are as they were then, or
 // nothing is changed.
-func applyShown(ctx context.Context, edit sedEdit) (BashOutput, error) {
+func (f *family) applyShown(ctx context.Context, edit sedEdit) (BashOutput, error) {
 	var none BashOutput
 	stale := func(name string) error {
 		return fmt.Errorf("%s has changed since the edit was shown to the person who agreed to it; look at it again and call again", name)
@@ -180,6 +180,15 @@ func applyShown(ctx context.Context, edit sedEdit) (BashOutput, error) {
 		if !e.changed {
 			continue
 		}
+		if f.deps.BeforeChange != nil {
+			real, err := filepath.EvalSymlinks(e.path)
+			if err == nil {
+				err = f.deps.BeforeChange(real)
+			}
+			if err != nil {
+				return none, fmt.Errorf("the edit was not made: keeping the file as it was: %w", err)
+			}
+		}
 		out, err := atomicfile.Replace(ctx, e.path, []byte(e.content), atomicfile.Options{Expect: &e.old, NoParents: true})
 		if err != nil {
 			if errors.Is(err, atomicfile.ErrChanged) {
@@ -191,6 +200,9 @@ func applyShown(ctx context.Context, edit sedEdit) (BashOutput, error) {
 			return none, fmt.Errorf("the edit was not made: %w", err)
 		}
 		done, notes = append(done, e.name), append(notes, out.Warnings...)
+		if f.deps.AfterChange != nil {
+			notes = append(notes, f.deps.AfterChange(ctx, out)...)
+		}
 	}
 	what := "The edit was made as it was shown to the person who agreed to it: " + strings.Join(done, ", ")
 	if len(done) == 0 {

@@ -38,7 +38,7 @@ func (f *family) bash(ctx context.Context, in BashInput, env *tool.Env) (tool.Re
 		return res, err
 	}
 	if edit, ok := f.edits.take(in.Command, env.Cwd); ok {
-		out, err := applyShown(ctx, edit)
+		out, err := f.applyShown(ctx, edit)
 		return tool.OK(out), err
 	}
 	m := f.understand(in.Command, in.RunInBackground, in.DangerouslyDisableSandbox, env.Place)

@@ -9,11 +9,13 @@
 package shell
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/sevengate/sevengate/internal/confine"
+	"github.com/sevengate/sevengate/internal/engine/atomicfile"
 	"github.com/sevengate/sevengate/internal/engine/shellrun"
 	"github.com/sevengate/sevengate/tool"
 )
@@ -65,6 +67,10 @@ type Deps struct {
 	Home string
 	// Sandbox keeps the sandbox that commands run in; nil: there is none.
 	Sandbox *confine.Keeper
+	// BeforeChange and AfterChange are called around each file that an edit changes
+	// which is made here and not by a program; see file.Deps.
+	BeforeChange func(path string) error
+	AfterChange  func(ctx context.Context, out atomicfile.Outcome) (notes []string)
 	// LookPath finds a program by its name, as exec.LookPath does. It decides
 	// whether there is a PowerShell; without it there is none.
 	LookPath func(name string) (string, error)
