@@ -102,6 +102,7 @@ type Disclosure struct {
 	tail    []string          // without references: what was appended, in order
 	found   map[string]bool   // deferred tools whose definition the last Select showed
 	index   *index            // of the deferred tools; nil: to be built
+	reading reading           // how far the conversation was read
 }
 
 // known is what was decided for a tool.
@@ -199,7 +200,7 @@ func (d *Disclosure) update(tools []tool.Tool, api []schema.APITool) {
 	}
 	d.decide(fresh)
 	if changed {
-		d.index = nil
+		d.index, d.reading = nil, reading{}
 	}
 }
 

@@ -29,11 +29,57 @@ type past struct {
 	told         told
 }
 
+// reading is how far a conversation was read, and what was found so far. A
+// conversation mostly grows; one that changed is read anew. The zero value has
+// read nothing.
+type reading struct {
+	past past
+	uses map[string]string // tool_use id to the tool's name
+	at   int
+	// firsts are the first blocks of the messages that were read: those that lie
+	// where they lay are the same, since blocks do not change once they are handed on.
+	firsts []*tool.Block
+}
+
+// continues tells whether messages go on from where the reading is.
+func (r *reading) continues(messages []tool.Message) bool {
+	if len(r.firsts) == 0 || len(r.firsts) > len(messages) {
+		return false
+	}
+	for i, b := range r.firsts {
+		if b == nil || firstBlock(messages[i]) != b {
+			return false
+		}
+	}
+	return true
+}
+
+func firstBlock(m tool.Message) *tool.Block {
+	if len(m.Content) == 0 {
+		return nil
+	}
+	return &m.Content[0]
+}
+
 // read collects what a conversation tells. Names that are no tools are kept:
-// their server may only be away.
+// their server may only be away. What it gives must not be changed.
 func (d *Disclosure) read(messages []tool.Message) past {
-	p := past{last: map[string]int{}, isReferenced: map[string]bool{}, recorded: map[string]bool{}, told: newTold()}
-	at := 0
+	r := &d.reading
+	if !r.continues(messages) {
+		*r = reading{
+			past: past{last: map[string]int{}, isReferenced: map[string]bool{}, recorded: map[string]bool{}, told: newTold()},
+			uses: map[string]string{},
+		}
+	}
+	for _, m := range messages[len(r.firsts):] {
+		d.readMessage(r, m)
+		r.firsts = append(r.firsts, firstBlock(m))
+	}
+	return r.past
+}
+
+func (d *Disclosure) readMessage(r *reading, m tool.Message) {
+	p := &r.past
 	discover := func(name string) {
 		if own, ok := d.aliases[name]; ok {
 			name = own
@@ -41,40 +87,37 @@ func (d *Disclosure) read(messages []tool.Message) past {
 		if _, known := p.last[name]; !known {
 			p.discovered = append(p.discovered, name)
 		}
-		at++
-		p.last[name] = at
+		r.at++
+		p.last[name] = r.at
 	}
-	uses := map[string]string{} // tool_use id to the tool's name
-	for _, m := range messages {
-		for _, b := range m.Content {
-			switch {
-			case b.Type == tool.BlockToolUse:
-				uses[b.ID] = b.Name
-			case m.Role != tool.RoleUser:
-			case b.Type == tool.BlockToolResult:
-				for _, inner := range b.Content {
-					if inner.Type != tool.BlockToolReference || inner.ToolName == "" {
-						continue
-					}
-					discover(inner.ToolName)
-					if !p.isReferenced[inner.ToolName] {
-						p.isReferenced[inner.ToolName] = true
-						p.referenced = append(p.referenced, inner.ToolName)
-					}
+	for _, b := range m.Content {
+		switch {
+		case b.Type == tool.BlockToolUse:
+			r.uses[b.ID] = b.Name
+		case m.Role != tool.RoleUser:
+		case b.Type == tool.BlockToolResult:
+			for _, inner := range b.Content {
+				if inner.Type != tool.BlockToolReference || inner.ToolName == "" {
+					continue
 				}
-				if name, ok := uses[b.ToolUseID]; ok && !b.IsError && d.wasDeferred(name) {
-					discover(name)
+				discover(inner.ToolName)
+				if !p.isReferenced[inner.ToolName] {
+					p.isReferenced[inner.ToolName] = true
+					p.referenced = append(p.referenced, inner.ToolName)
 				}
-			case b.Type == tool.BlockText:
-				p.told.read(b.Text)
-				for _, name := range readRecord(b.Text) {
-					discover(name)
-					p.recorded[name] = true
-				}
+			}
+			if name, ok := r.uses[b.ToolUseID]; ok && !b.IsError && d.wasDeferred(name) {
+				discover(name)
+			}
+			delete(r.uses, b.ToolUseID) // answered once
+		case b.Type == tool.BlockText:
+			p.told.read(b.Text)
+			for _, name := range readRecord(b.Text) {
+				discover(name)
+				p.recorded[name] = true
 			}
 		}
 	}
-	return p
 }
 
 // wasDeferred tells whether a called name is that of a tool which was decided

@@ -442,3 +442,40 @@ func TestAnyConversation(t *testing.T) {
 		}
 	})
 }
+
+// A conversation that was read as it grew, or was changed, tells what it tells when
+// it is read at once.
+func TestReadingStepByStep(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		s := pool(t).core("Read", SearchTool).mcp("a", "x", "y", "z")
+		d := New(Config{References: true, Mode: Always})
+		var h []tool.Message
+		for i := range rapid.IntRange(1, 15).Draw(r, "steps") {
+			id, name := fmt.Sprint(i), "mcp__a__"+rapid.SampledFrom([]string{"x", "y", "z", "none"}).Draw(r, "name")
+			switch step := rapid.IntRange(0, 5).Draw(r, "step"); {
+			case step == 0:
+				h = append(h, searched(id, name)...)
+			case step == 1:
+				h = append(h, called(id, name, rapid.Bool().Draw(r, "error"))...)
+			case step == 2:
+				s.mcp("b", "late"+id)
+			case step == 3:
+				h = append(h, tool.Message{Role: tool.RoleUser})
+			case step == 4 && len(h) > 0:
+				h = slices.Clone(h)
+				h[rapid.IntRange(0, len(h)-1).Draw(r, "replaced")] = tool.UserText("cleared")
+			case len(h) > 0:
+				h = h[rapid.IntRange(0, len(h)-1).Draw(r, "dropped"):]
+			}
+			d.Update(s.tools, s.forms)
+			step := fmt.Sprint(d.read(h))
+			d.reading = reading{}
+			if whole := fmt.Sprint(d.read(h)); step != whole {
+				r.Fatalf("read step by step %s, at once %s", step, whole)
+			}
+			if rapid.Bool().Draw(r, "forget") {
+				d.reading = reading{}
+			}
+		}
+	})
+}

@@ -1,12 +1,14 @@
 package anthropic
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -331,12 +333,45 @@ func TestCacheIsRightAndLetsGo(t *testing.T) {
 	if _, err := e.encode(model.Request{Messages: conversation(100)}); err != nil {
 		t.Fatal(err)
 	}
+	// The next request of another conversation lets go of the last one's.
+	if _, err := e.encode(model.Request{Messages: conversation(2)}); err != nil {
+		t.Fatal(err)
+	}
 	size := func() int { e.mu.Lock(); defer e.mu.Unlock(); return len(e.messages) }
 	for deadline := time.Now().Add(20 * time.Second); size() > 5; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d messages are still remembered", size())
 		}
 		runtime.GC()
+	}
+}
+
+// A request that goes on from the last one, or from part of it, has the bytes of one
+// that is encoded anew.
+func TestRequestsThatGoOnAreTheSame(t *testing.T) {
+	e, err := newEncoder(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := conversation(9)
+	other := slices.Clone(all)
+	other[3] = tool.UserText("something else")
+	other[5].Content = other[5].Content[:0]
+	shorter := slices.Clone(all)
+	shorter[4].Content = shorter[4].Content[:1]
+	for i, messages := range [][]tool.Message{all[:4], all[:6], all, other, all[2:], shorter, all, nil, all} {
+		fresh, err := newEncoder(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err1 := e.encode(model.Request{Messages: messages})
+		want, err2 := fresh.encode(model.Request{Messages: messages})
+		if err1 != nil || err2 != nil {
+			t.Fatal(err1, err2)
+		}
+		if a, b := bytes.Join(got.parts, nil), bytes.Join(want.parts, nil); !bytes.Equal(a, b) {
+			t.Errorf("request %d:\n%s\n%s", i, a, b)
+		}
 	}
 }
 

@@ -34,6 +34,13 @@ type encoder struct {
 
 	mu       sync.Mutex
 	messages map[weak.Pointer[tool.Block]]encoded
+	last     []placed // of the last request: the next one mostly begins like it
+}
+
+// placed is an encoded message with the first block of what it was made from.
+type placed struct {
+	encoded
+	first *tool.Block
 }
 
 // encoded is a message as JSON.
@@ -61,15 +68,9 @@ func newEncoder(extra map[string]json.RawMessage) (*encoder, error) {
 // encode makes the body of a request, in parts that lie where they were made.
 // The bytes of its tools depend on nothing but the tools.
 func (e *encoder) encode(r model.Request) (*body, error) {
-	messages := make([]encoded, 0, len(r.Messages))
-	for i, m := range r.Messages {
-		one, err := e.message(m)
-		if err != nil {
-			return nil, fmt.Errorf("encode message %d: %w", i, err)
-		}
-		if one.body != nil {
-			messages = append(messages, one)
-		}
+	messages, err := e.encodeAll(r.Messages)
+	if err != nil {
+		return nil, err
 	}
 	maxTokens := r.MaxTokens
 	if maxTokens <= 0 {
@@ -78,8 +79,7 @@ func (e *encoder) encode(r model.Request) (*body, error) {
 	head := appendString([]byte(`{"model":`), r.Model)
 	head = strconv.AppendInt(append(head, `,"max_tokens":`...), int64(maxTokens), 10)
 	head = append(append(head, `,"stream":true`...), e.extra...)
-	head, err := appendTools(head, r.Tools)
-	if err != nil {
+	if head, err = appendTools(head, r.Tools); err != nil {
 		return nil, err
 	}
 	if strings.TrimSpace(r.System) != "" {
@@ -104,6 +104,42 @@ func (e *encoder) encode(r model.Request) (*body, error) {
 	}
 	out.add([]byte("]}"))
 	return out, nil
+}
+
+// encodeAll gives the messages that have content.
+func (e *encoder) encodeAll(all []tool.Message) ([]encoded, error) {
+	e.mu.Lock()
+	last := e.last
+	e.mu.Unlock()
+	now := make([]placed, 0, len(all)+2)
+	out := make([]encoded, 0, len(all))
+	for i, m := range all {
+		var one placed
+		if len(m.Content) > 0 {
+			one.first = &m.Content[0]
+		}
+		if i < len(last) && one.first != nil && last[i].first == one.first && last[i].fits(m) {
+			one = last[i]
+		} else {
+			var err error
+			if one.encoded, err = e.message(m); err != nil {
+				return nil, fmt.Errorf("encode message %d: %w", i, err)
+			}
+		}
+		now = append(now, one)
+		if one.body != nil {
+			out = append(out, one.encoded)
+		}
+	}
+	e.mu.Lock()
+	e.last = now
+	e.mu.Unlock()
+	return out, nil
+}
+
+// fits tells whether a message that begins with the same block is the same.
+func (one *encoded) fits(m tool.Message) bool {
+	return one.role == m.Role && one.blocks == len(m.Content)
 }
 
 // marks chooses the messages that get a cache mark.
@@ -159,7 +195,7 @@ func (e *encoder) message(m tool.Message) (encoded, error) {
 	e.mu.Lock()
 	one, known := e.messages[key]
 	e.mu.Unlock()
-	if known && one.role == m.Role && one.blocks == len(m.Content) {
+	if known && one.fits(m) {
 		return one, nil
 	}
 	one, err := encodeMessage(m)
