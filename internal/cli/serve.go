@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +22,15 @@ func (a *app) mcpServeCommand() *cobra.Command {
 gates as a model's. With --proxy the configured MCP servers are offered too, so
 that an agent somebody else wrote gets permissions, hooks and budgets over all
 of them. Questions go to the client's person where it can ask; otherwise they
-are refused with the rule that would allow the call.`,
+are refused with the rule that would allow the call.
+
+With --proxy the servers' resources, prompts, completions, subscriptions and log
+messages are handed on as well. Reading a resource is a call of
+ReadMcpResourceTool, with its rules and hooks; what it gives comes whole. Of two
+servers that offer one address, the first by name answers. Prompts are named
+like tools, mcp__SERVER__PROMPT, and a rule that denies that name or the server
+hides them. A server's own questions, and its requests to use a model, go to the
+client whose call it is working on, if the client can answer them.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.mcpServe(address, token, proxy) },
 	}
@@ -29,6 +39,11 @@ are refused with the rule that would allow the call.`,
 	cmd.Flags().BoolVar(&proxy, "proxy", false, "offer the tools of the configured MCP servers too")
 	return cmd
 }
+
+// gcPercent lets the heap of a program that only hands on messages grow further
+// than usual before it is collected: it is small, and made of buffers that live
+// for one message.
+const gcPercent = 400
 
 func (a *app) mcpServe(address, token string, proxy bool) error {
 	g := sevengate.NewGateway()
@@ -40,6 +55,9 @@ func (a *app) mcpServe(address, token string, proxy bool) error {
 		return err
 	}
 	defer a.close(r)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	s := g.Serve(r, nil)
 	if proxy {
 		a.withServers(r, "")

@@ -1,5 +1,7 @@
 package server_test
 
+//lint:file-ignore SA1019 sampling and logging are deprecated since 2026-07-28, and still what clients speak
+
 import (
 	"context"
 	"encoding/base64"
