@@ -169,7 +169,7 @@ func (b *bench) startWhileStreaming() (float64, error) {
 		return 0, err
 	}
 	arrivals, _, blocks := b.server.times()
-	all := nanos.FindAll(arrivals[len(arrivals)-1].body, -1)
+	all := nanos.FindAll(arrivals[len(arrivals)-1].tail, -1)
 	if len(all) == 0 {
 		return 0, fmt.Errorf("the command's time is not in the request")
 	}

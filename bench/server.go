@@ -10,10 +10,31 @@ import (
 	"time"
 )
 
-// arrival is one request of the program.
+// arrival is one request of the program. Of what is in it only the end is kept: the
+// server's own work must not grow with the conversation.
 type arrival struct {
 	at   time.Time
-	body []byte
+	tail []byte
+}
+
+// maxTail is how much of a request is kept, in bytes.
+const maxTail = 4 << 10
+
+// tailOf reads to the end.
+func tailOf(r io.Reader) ([]byte, error) {
+	var tail []byte
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(buf)
+		tail = append(tail, buf[:n]...)
+		tail = append([]byte(nil), tail[max(0, len(tail)-maxTail):]...)
+		if err == io.EOF {
+			return tail, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 }
 
 // call is a tool_use that the server asks for.
@@ -64,13 +85,13 @@ func (s *server) play(replies func(n int) reply) {
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
-	body, err := io.ReadAll(r.Body)
+	tail, err := tailOf(r.Body)
 	if err != nil {
 		return
 	}
 	s.mu.Lock()
 	n := len(s.arrivals)
-	s.arrivals = append(s.arrivals, arrival{now, body})
+	s.arrivals = append(s.arrivals, arrival{now, tail})
 	answer := s.replies(n)
 	s.ids += len(answer.calls)
 	id := s.ids
