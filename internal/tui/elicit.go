@@ -158,7 +158,7 @@ func (p *Prompter) confirm(ctx context.Context, question string) (bool, error) {
 func (p *Prompter) AskHost(ctx context.Context, host string, port int) (allow, always bool, err error) {
 	p.lines.asking.Lock()
 	defer p.lines.asking.Unlock()
-	fmt.Fprintf(p.out, "A command in the sandbox wants to connect to %s.\n  1  yes, for this session\n  2  yes, always\n  3  no\n", Printable(net.JoinHostPort(host, strconv.Itoa(port))))
+	fmt.Fprintf(p.out, "A command in the sandbox wants to connect to %s.\n  1. yes, for this session\n  2. yes, always: WebFetch(domain:%s)\n  3. no\n", Printable(net.JoinHostPort(host, strconv.Itoa(port))), Printable(host))
 	for {
 		fmt.Fprint(p.out, "Answer [1-3]: ")
 		line, err := p.lines.Next(ctx)

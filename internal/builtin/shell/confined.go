@@ -78,6 +78,14 @@ func (f *family) sandboxHint(stay *confine.Stay, output, walls string) string {
 	return "(The command ran in a sandbox: it can write below the working directories and $TMPDIR, and reach only allowed hosts. " + next + ")"
 }
 
+// outsideMark tells a person that a call wants out of the sandbox.
+func (f *family) outsideMark(in BashInput) string {
+	if in.DangerouslyDisableSandbox && f.deps.Sandbox.Enabled() && !f.deps.Sandbox.Strict() {
+		return "(outside the sandbox) "
+	}
+	return ""
+}
+
 // sandboxPrompt is what a model reads about the sandbox.
 func (f *family) sandboxPrompt() string {
 	if !f.deps.Sandbox.Enabled() {

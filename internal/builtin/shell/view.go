@@ -19,7 +19,7 @@ const (
 
 func (f *family) bashView() tool.View[BashInput, BashOutput] {
 	return tool.View[BashInput, BashOutput]{
-		Use:      func(in BashInput) string { return shown(in.Command) },
+		Use:      func(in BashInput) string { return f.outsideMark(in) + shown(in.Command) },
 		Progress: func(_ BashInput, p tool.Progress) string { return progressText(p) },
 		Result: func(_ BashInput, out BashOutput) tool.Rendering {
 			return tool.Rendering{Summary: summary(out), Detail: lastLines(joinNotes(out.Stdout, out.Stderr), resultLines)}
