@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/sevengate/sevengate/internal/confine"
+	"github.com/sevengate/sevengate/internal/hook"
 	"github.com/sevengate/sevengate/internal/permission"
 	"github.com/sevengate/sevengate/internal/settings"
 	"github.com/sevengate/sevengate/tool"
@@ -30,8 +31,24 @@ func (r *Runtime) openSandbox(current func() *settings.Snapshot) {
 		Settings: current, Rules: r.policy, Roots: func() []string { return r.conv.Context().Roots },
 		Dir: r.dir, Home: r.home, State: r.state, UserDir: user,
 		CacheDir: filepath.Join(r.state, "cache", "sandbox", filepath.Base(r.store.Dir())),
-		AskHost:  r.askHost, Log: r.opts.Log,
+		AskHost:  r.askHost, Runs: func() []string { return r.runsOutside(current()) }, Log: r.opts.Log,
 	})
+}
+
+// runsOutside are the command lines that the session runs outside the sandbox.
+func (r *Runtime) runsOutside(s *settings.Snapshot) (lines []string) {
+	groups, _ := hook.FromSettings(s.Settings.Hooks)
+	for _, g := range groups {
+		for _, h := range g.Handlers {
+			lines = append(lines, h.Command)
+			lines = append(lines, h.Args...)
+		}
+	}
+	for _, server := range r.servers {
+		lines = append(lines, server.Command, server.HeadersHelper)
+		lines = append(lines, server.Args...)
+	}
+	return lines
 }
 
 // checkSandbox makes the sandbox where the settings ask for one. It is an error if

@@ -41,6 +41,7 @@ func (r *Runtime) findServers(ctx context.Context) error {
 	for _, w := range found.Warnings {
 		r.mcpWarnings = append(r.mcpWarnings, w.String())
 	}
+	r.servers = found.Servers
 	r.choices = config.OpenChoices(r.state, r.dir)
 	if len(found.Servers) == 0 {
 		return nil

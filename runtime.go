@@ -57,6 +57,7 @@ type Runtime struct {
 	sandboxNotes []string
 
 	mcp         *client.Manager // nil: no servers are configured
+	servers     []config.Server
 	choices     *config.Choices
 	mcpWarnings []string
 	startMCP    sync.Once

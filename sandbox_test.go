@@ -288,7 +288,8 @@ func TestSandboxNetwork(t *testing.T) {
 // TestSandboxInBackground: the walls stay up for what goes on, and what it makes
 // where nothing may be made is moved away.
 func TestSandboxInBackground(t *testing.T) {
-	s := newSandboxed(t, sandboxOn)
+	s := newSandboxed(t, `{"sandbox":{"enabled":true},"hooks":{"SessionEnd":[{"hooks":[{"type":"command","command":"bash ./hook.sh"}]}]}}`)
+	s.write(s.dir+"/hook.sh", "true\n")
 	s.write(s.dir+"/late.sh", `sleep 0.4; mkdir .claude; echo '{"hooks":{}}' > .claude/settings.json; echo new > ~/note; touch late`)
 	r := s.start()
 	if text, failed := s.run(r, "nohup bash late.sh >/dev/null 2>&1 & true"); failed {
@@ -311,12 +312,26 @@ func TestSandboxInBackground(t *testing.T) {
 	if got, _ := os.ReadFile(s.home + "/note"); string(got) != "old\n" {
 		t.Errorf("a command in the background wrote outside: %q", got)
 	}
+	// No command rewrites the script of a hook, which runs outside.
+	if text, failed := s.run(r, "bash -c 'echo evil > hook.sh'"); !failed {
+		t.Errorf("a hook's script was rewritten: %s", text)
+	}
 	// A new repository is fine as git makes it, and not with more in it.
 	if text, failed := s.run(r, "git init -q . && git status --short | head -1"); failed || strings.Contains(text, "moved away") {
 		t.Errorf("git init: %s", text)
 	}
+	s.write(s.dir+"/nested.sh", "git init -q sub && git init -q bad && git -C bad config core.fsmonitor evil && mkdir link && echo gitdir: ../bad/.git > link/.git")
+	text, _ := s.run(r, "bash nested.sh")
+	for name, there := range map[string]bool{"sub": true, "bad": false, "link": false} {
+		if _, err := os.Lstat(s.dir + "/" + name + "/.git"); (err == nil) != there {
+			t.Errorf("the repository %s: %v: %s", name, err, text)
+		}
+	}
+	if text, failed := s.run(r, "bash -c 'echo evil > sub/.git/hooks/pre-commit'"); !failed {
+		t.Errorf("a hook in a repository of an earlier command: %s", text)
+	}
 	s.write(s.dir+"/code.sh", "mkdir .vscode && echo {} > .vscode/tasks.json")
-	text, _ := s.run(r, "bash code.sh")
+	text, _ = s.run(r, "bash code.sh")
 	if _, err := os.Lstat(s.dir + "/.vscode"); err == nil || !strings.Contains(text, "moved away") {
 		t.Errorf("tasks of an editor: %v: %s", err, text)
 	}

@@ -19,7 +19,7 @@ var quietKeys = []string{
 	"user.name", "user.email", "init.defaultbranch", "commit.gpgsign", "tag.gpgsign",
 	"remote.url", "remote.fetch", "remote.tagopt", "branch.remote", "branch.merge", "branch.rebase",
 	"pull.rebase", "push.default", "extensions.objectformat", "extensions.partialclone", "remote.promisor", "remote.partialclonefilter",
-	"submodule.active", "submodule.url", "gc.auto",
+	"submodule.active", "submodule.url", "gc.auto", "core.worktree",
 }
 
 // harmless tells that a path of a repository that a command has made is as git
@@ -35,6 +35,41 @@ func harmless(path string) bool {
 		return quietConfig(path)
 	}
 	return false
+}
+
+// harmlessRepository tells that what a command put under the name .git leads only to
+// what git itself makes: a new repository, or one more worktree or submodule of a
+// repository whose own configuration no command can change.
+func harmlessRepository(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return true // gone again
+	}
+	dir := path
+	if !info.IsDir() {
+		var ok bool
+		if dir, ok = link(path, "gitdir: ", filepath.Dir(path)); !ok {
+			return false
+		}
+		switch above := filepath.Dir(dir); {
+		case filepath.Base(above) == "worktrees" && filepath.Base(filepath.Dir(above)) == ".git":
+			return len(repository(filepath.Dir(path))) > 0 && !exists(filepath.Join(dir, "config.worktree"))
+		case filepath.Base(above) != "modules" || filepath.Base(filepath.Dir(above)) != ".git":
+			return false
+		}
+	}
+	for _, name := range []string{"commondir", "config.worktree"} {
+		if exists(filepath.Join(dir, name)) {
+			return false
+		}
+	}
+	hooks, config := filepath.Join(dir, "hooks"), filepath.Join(dir, "config")
+	return (!exists(hooks) || onlySamples(hooks)) && (!exists(config) || quietConfig(config))
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func onlySamples(dir string) bool {

@@ -45,6 +45,9 @@ type Config struct {
 	// CacheDir is for what build tools keep from one session to the next, apart from
 	// the user's own caches. Empty: they get none.
 	CacheDir string
+	// Runs are the command lines that this program itself runs outside, such as hooks:
+	// no command may change the files that they name. nil: there are none.
+	Runs func() []string
 	// AskHost asks whether commands may connect to a host that neither list names;
 	// why tells the model of a refusal. nil: they may not.
 	AskHost func(ctx context.Context, host string, port int) (allow bool, why string)
@@ -88,6 +91,8 @@ type walls struct {
 	users    int
 	policy   sandbox.Policy
 	notes    []string
+	stale    bool
+	repos    []string // what stood under the name .git in and around the working directories
 }
 
 // now gives the walls for the settings and rules as they are, prepared if need be.
@@ -117,7 +122,7 @@ func (k *Keeper) now(ctx context.Context) *walls {
 }
 
 func (w *walls) fresh() bool {
-	return w.looked.IsZero() || time.Since(w.looked) < max(LookAgain, lookShare*w.took)
+	return !w.stale && (w.looked.IsZero() || time.Since(w.looked) < max(LookAgain, lookShare*w.took))
 }
 
 // prepare makes the policy and tries it. k.mu is held.

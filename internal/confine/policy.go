@@ -72,7 +72,9 @@ func (k *Keeper) files(w *walls) error {
 		if !rules.DeniesFamily(tool.FamilyEdit) {
 			p.Write = append(p.Write, root)
 		}
-		for _, git := range gitDirs(root) {
+		repos, links := gitDirs(root)
+		w.repos = append(w.repos, links...)
+		for _, git := range repos {
 			if isRepository(string(git)) || filepath.Dir(string(git)) == root || k.isWorktree(git) {
 				p.Write = append(p.Write, string(git))
 			}
@@ -96,6 +98,9 @@ func (k *Keeper) files(w *walls) error {
 	}
 	p.WriteDeny = append(p.WriteDeny, deny...)
 	p.WriteDeny = append(p.WriteDeny, k.protected(w.roots)...)
+	if k.cfg.Runs != nil {
+		p.WriteDeny = append(p.WriteDeny, programFiles(k.cfg.Runs(), w.roots, k.cfg.Dir, k.cfg.Home)...)
+	}
 
 	// Reading. The user's tokens for servers are nobody's business.
 	hidden, except, err := k.closedPaths(o.denyRead, tool.FamilyRead, f, rules.ReadDenied)

@@ -65,7 +65,14 @@ type gitDir string
 
 // closed is what git runs or obeys.
 func (g gitDir) closed() []string {
-	out := []string{filepath.Join(string(g), "hooks"), filepath.Join(string(g), "config"), filepath.Join(string(g), "config.worktree")}
+	var out []string
+	for _, name := range []string{"hooks", "config", "config.worktree"} {
+		out = append(out, filepath.Join(string(g), name))
+	}
+	if filepath.Base(string(g)) == ".git" {
+		// In a repository's own folder git never makes it; it would lead to another configuration.
+		out = append(out, filepath.Join(string(g), "commondir"))
+	}
 	modules, _ := filepath.Glob(filepath.Join(string(g), "modules", "*"))
 	for _, m := range modules {
 		out = append(out, filepath.Join(m, "hooks"), filepath.Join(m, "config"))
@@ -73,28 +80,34 @@ func (g gitDir) closed() []string {
 	return out
 }
 
-// gitDirs finds the repositories that a working directory belongs to or holds. A
-// folder that is no repository yet is among them.
-func gitDirs(root string) []gitDir {
-	var out []gitDir
+// gitDirs finds the repositories that a working directory belongs to or holds, and
+// where a .git stands. A folder that is no repository yet is among the first.
+func gitDirs(root string) (repos []gitDir, links []string) {
 	add := func(dir string) {
 		for _, d := range repository(dir) {
-			if !slices.Contains(out, d) {
-				out = append(out, d)
+			if !slices.Contains(repos, d) {
+				repos = append(repos, d)
 			}
 		}
 	}
 	for dir := root; ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || dir == root {
+		_, err := os.Lstat(filepath.Join(dir, ".git"))
+		if err == nil || dir == root {
 			add(dir)
-			if err == nil {
-				break
-			}
 		}
-		if dir == filepath.Dir(dir) {
+		if err == nil || dir == filepath.Dir(dir) {
 			break
 		}
 	}
+	for _, link := range gitLinks(root) {
+		links = append(links, link)
+		add(filepath.Dir(link))
+	}
+	return repos, links
+}
+
+// gitLinks finds what stands under the name .git in a folder and in those below it.
+func gitLinks(root string) (out []string) {
 	left := MaxNested
 	var look func(dir string, depth int)
 	look = func(dir string, depth int) {
@@ -108,7 +121,7 @@ func gitDirs(root string) []gitDir {
 			}
 			switch {
 			case e.Name() == ".git":
-				add(dir)
+				out = append(out, filepath.Join(dir, ".git"))
 			case e.IsDir() && depth > 0 && e.Name() != "node_modules" && !strings.HasPrefix(e.Name(), "."):
 				look(filepath.Join(dir, e.Name()), depth-1)
 			}

@@ -39,7 +39,7 @@ func TestRepositories(t *testing.T) {
 	if got := repository(tree); !slices.Equal(got, want) {
 		t.Errorf("worktree: %q, want %q", got, want)
 	}
-	if got := gitDirs(filepath.Join(main, "sub", "dir")); !slices.Contains(got, gitDir(main+"/.git")) {
+	if got, _ := gitDirs(filepath.Join(main, "sub", "dir")); !slices.Contains(got, gitDir(main+"/.git")) {
 		t.Errorf("a folder inside: %q", got)
 	}
 	// What a hostile archive could hold.
@@ -123,5 +123,55 @@ func TestNewRepository(t *testing.T) {
 	}
 	if harmless(p.dir+"/.vscode") || harmless(p.dir+"/config") {
 		t.Error("other paths are harmless")
+	}
+}
+
+// TestProgramFiles: the scripts that this program runs outside are found in the
+// command lines that name them.
+func TestProgramFiles(t *testing.T) {
+	p := newPlace(t)
+	for _, name := range []string{"hooks/a.sh", "b.py", "c", "other/d"} {
+		p.write(filepath.Join(p.dir, name), "")
+	}
+	p.write(p.home+"/e", "")
+	lines := []string{`"$CLAUDE_PROJECT_DIR"/hooks/a.sh --x`, "python3 b.py;./c", "~/e other", p.dir + "/missing"}
+	want := []string{p.dir + "/hooks/a.sh", p.dir + "/b.py", p.dir + "/c"}
+	if got := programFiles(lines, []string{p.dir}, p.dir, p.home); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestRepositoriesThatCommandsMake: what git makes stays, what leads elsewhere goes.
+func TestRepositoriesThatCommandsMake(t *testing.T) {
+	p := newPlace(t)
+	git(t, p.dir, "init", "-q")
+	git(t, p.dir, "commit", "-q", "--allow-empty", "-m", "x")
+	git(t, p.dir, "worktree", "add", "-q", "wt")
+	git(t, p.dir, "init", "-q", "sub")
+	for _, dir := range []string{"sub", "wt"} {
+		if !harmlessRepository(filepath.Join(p.dir, dir, ".git")) {
+			t.Errorf("%s counts as harmful", dir)
+		}
+	}
+	git(t, p.dir, "init", "-q", "evil")
+	for name, make := range map[string]func(dir string){
+		"a hook":             func(dir string) { p.write(dir+"/.git/hooks/pre-commit", "x") },
+		"a pager":            func(dir string) { git(t, dir, "config", "core.pager", "evil") },
+		"another repository": func(dir string) { p.write(dir+"/.git/commondir", "../../evil/.git") },
+		"a link":             func(dir string) { os.RemoveAll(dir + "/.git"); p.write(dir+"/.git", "gitdir: ../evil/.git") },
+		"a symbolic link":    func(dir string) { os.RemoveAll(dir + "/.git"); os.Symlink("../evil/.git", dir+"/.git") },
+		"a module": func(dir string) {
+			os.RemoveAll(dir + "/.git")
+			p.write(p.dir+"/.git/modules/m/config", "[core]\n\tfsmonitor = evil\n")
+			p.write(dir+"/.git", "gitdir: ../.git/modules/m")
+		},
+	} {
+		dir := filepath.Join(p.dir, "x")
+		os.RemoveAll(dir)
+		git(t, p.dir, "init", "-q", "x")
+		make(dir)
+		if harmlessRepository(dir + "/.git") {
+			t.Errorf("%s is harmless", name)
+		}
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-
-	"github.com/sevengate/sevengate/internal/engine/sandbox"
 )
 
 // Stay is one command's time in the sandbox.
@@ -81,7 +79,7 @@ func (s *Stay) Leave(stillRuns bool) Findings {
 		defer s.k.mu.Unlock()
 		s.found.Refused = s.k.refused.since(s.since)
 		if !s.w.options.filesOpen {
-			s.found.Removed = s.k.sweep(s.w.sandbox, s.w.roots, s.bare)
+			s.found.Removed = s.k.sweep(s.w, s.bare)
 		}
 		if !stillRuns {
 			s.k.holds.release(s.held)
@@ -166,16 +164,27 @@ func (h *holds) releaseAll() {
 }
 
 // sweep puts aside what appeared under names that are closed. k.mu is held.
-func (k *Keeper) sweep(s *sandbox.Sandbox, roots, bare []string) (removed []string) {
-	for _, path := range s.Appeared() {
+func (k *Keeper) sweep(w *walls, bare []string) (removed []string) {
+	for _, path := range w.sandbox.Appeared() {
 		if k.holds.count[path] > 0 || harmless(path) {
 			continue
 		}
 		removed = append(removed, k.putAside(path))
 	}
-	for _, root := range roots {
+	for _, root := range w.roots {
 		if !slices.Contains(bare, root) && isRepository(root) {
 			removed = append(removed, k.putAside(filepath.Join(root, "HEAD")))
+		}
+		for _, link := range gitLinks(root) {
+			if slices.Contains(w.repos, link) {
+				continue
+			}
+			if !harmlessRepository(link) {
+				removed = append(removed, k.putAside(link))
+				continue
+			}
+			w.repos = append(w.repos, link)
+			w.stale = true // from now on its hooks and configuration are closed
 		}
 	}
 	return removed
