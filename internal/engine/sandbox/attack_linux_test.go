@@ -268,6 +268,9 @@ func attack(name string) int {
 	name, arg, _ := strings.Cut(name, "=")
 	f := attacks[name]
 	if f == nil {
+		f = kernelAttacks[name]
+	}
+	if f == nil {
 		fmt.Println("no such attack")
 		return 2
 	}
@@ -277,79 +280,6 @@ func attack(name string) int {
 	}
 	fmt.Println(escaped)
 	return 1
-}
-
-// TestAttacks tries system calls and sockets.
-func TestAttacks(t *testing.T) {
-	dir := realTemp(t)
-	s := prepared(t, Policy{Write: []string{dir}})
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tcp.Close()
-	socket := filepath.Join(dir, "s")
-	stream, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.Close()
-	datagram, err := net.ListenPacket("unixgram", socket+"d")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer datagram.Close()
-	abstract := fmt.Sprintf("sandbox-test-%d", os.Getpid())
-	hidden, err := net.Listen("unix", "@"+abstract)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer hidden.Close()
-	args := map[string]string{
-		"signal-outside": strconv.Itoa(os.Getpid()), "parent-memory": strconv.Itoa(os.Getpid()),
-		"unix-socket": socket, "unix-datagram-pair": socket + "d", "unix-stream-pair-reconnect": socket,
-		"abstract-socket": abstract, "tcp": tcp.Addr().String(), "mptcp": tcp.Addr().String(),
-	}
-	// In a directory of their own for all users: the tests run as other users, too.
-	id := filepath.Join(dir, "id")
-	if b, err := os.ReadFile("/usr/bin/id"); err == nil && os.Getuid() == 0 {
-		write(t, id, string(b))
-		if err := errors.Join(os.Chown(id, 1, 1), os.Chmod(id, 0o4755)); err != nil {
-			t.Fatal(err)
-		}
-		args["setuid"] = id
-	} else {
-		args["setuid"] = "/usr/bin/su"
-	}
-	exe := exePath(t)
-	// Without the sandbox these get through, so the attacks are real ones.
-	for _, name := range []string{"ptrace-sibling", "signal-outside", "parent-memory", "vm-readv", "unix-socket",
-		"unix-datagram-pair", "abstract-socket", "tcp"} {
-		cmd := exec.CommandContext(testContext(t), exe)
-		cmd.Env = append(os.Environ(), attackVar+"="+name+"="+args[name])
-		if out, _ := cmd.CombinedOutput(); string(out) != escaped+"\n" {
-			t.Logf("without sandbox, %s: %s", name, out)
-			if os.Getuid() == 0 {
-				t.Fail()
-			}
-		}
-	}
-	for name := range attacks {
-		t.Run(name, func(t *testing.T) {
-			if name == "setuid" && os.Getuid() != 0 {
-				t.Skip("only root can make a set-user-ID program of another user")
-			}
-			value := name
-			if arg, ok := args[name]; ok {
-				value += "=" + arg
-			}
-			out, code := sh(t, s, dir, attackVar+"='"+value+"' exec '"+exe+"'")
-			if code != 0 || !strings.HasPrefix(out, "refused: ") {
-				t.Errorf("exit code %d: %s", code, out)
-			}
-			t.Log(strings.TrimSpace(out))
-		})
-	}
 }
 
 func exePath(t testing.TB) string {

@@ -24,6 +24,14 @@
 //     Unix socket can be made at all (pairs of connected ones can).
 //   - no_new_privs, and of root's capabilities only those over files and users.
 //
+// The programs that build the walls cannot be written by a command, whatever Write says. Variables that Unset drops are
+// out of reach, not merely out of the command's own environment.
+//
+// With Policy.Bubblewrap the namespaces and mounts are made by bubblewrap instead, and this program, started by it inside
+// them, does the rest: for machines on which bubblewrap may do that and other programs may not. It takes longer;
+// symbolic links that appear in granted or denied paths between Wrap and the command's start are followed, not refused; and where root
+// needs a user namespace for it, root knows no other users inside.
+//
 // On macOS a profile for sandbox-exec is made from the same Policy. Elsewhere
 // there is no sandbox.
 //

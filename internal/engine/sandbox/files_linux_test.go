@@ -4,7 +4,9 @@ package sandbox
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -45,7 +47,12 @@ func newWorld(t testing.TB) (world, Policy) {
 
 // TestFileEscapes tries to change or read what is not given, in every way that shells have.
 func TestFileEscapes(t *testing.T) {
+	eachEngine(t, fileEscapes)
+}
+
+func fileEscapes(t *testing.T, bubblewrap string) {
 	w, policy := newWorld(t)
+	policy.Bubblewrap = bubblewrap
 	s := prepared(t, policy)
 	unchanged := map[string]string{
 		w.outside + "/file": "kept\n", w.project + "/.git/config": "kept\n", w.project + "/.git/hooks/sample": "kept\n",
@@ -71,10 +78,19 @@ func TestFileEscapes(t *testing.T) {
 		"cwd by proc":         `echo x > /proc/self/cwd/../outside/new; echo x > /proc/1/cwd/../outside/new; echo x > /proc/1/root` + w.outside + `/new`,
 		"descriptor by proc":  `exec 7<../outside; echo x > /proc/self/fd/7/new; exec 8<../outside/file; echo x > /proc/self/fd/8`,
 		"dot dot":             `cd sub; cd ..; cd ..; echo x > outside/new`,
+		"shared memory":       `echo x > /dev/shm/sandbox-escape; echo x > /dev/new; [ ! -e /dev/new ] || exit 9`,
+		"device nodes":        `mknod n c 1 5 && head -c 1 n && exit 9; mknod b b 7 0 && head -c 1 b && exit 9; rm -f n b`,
+		"copied program":      `cp /bin/sh ./sh2 && ./sh2 -c "echo x > ../outside/new"; rm -f sh2`,
+		"background":          `(setsid nohup sh -c "echo x > ../outside/new" >/dev/null 2>&1 &); sleep 0.1`,
+		"set-user-ID":         `cp /bin/sh ./s; chmod 4755 s; ./s -pc "echo x > ../outside/new"; rm -f s`,
+		"archive over":        `mkdir -p t/.git && echo x > t/.git/config && tar cf t.tar -C t .git && tar xf t.tar --overwrite --unlink-first; rm -rf t t.tar`,
+		"git hook":            `git -C . config core.hooksPath x; git config --file .git/config a.b c; cp /bin/true .git/hooks/pre-commit`,
 		"tmp":                 `echo x > /tmp/sandbox-escape; echo x > /var/tmp/sandbox-escape; [ ! -e /tmp/sandbox-escape ]`,
 		"device":              `echo x > /dev/kmsg; dd if=/dev/zero of=/dev/vda count=0`,
 		"protected":           `echo x > .git/config; echo x >> .claude/settings.json; echo x > .git/hooks/sample; echo x > .git/hooks/pre-commit`,
 		"protected removed":   `rm -rf .git/config .git/hooks .claude; rm -rf .git`,
+		"renamed parent":      `mv .git .g3; mkdir .git; echo x > .git/config; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; mv .g3 .git`,
+		"exchanged parent":    `mkdir x.git; mv --exchange x.git .git || python3 -c 'import ctypes,os; e=ctypes.CDLL(None).renameat2(-100,b"x.git",-100,b".git",2); os._exit(e&1)'; rm -rf x.git`,
 		"protected renamed":   `mv .git/config .git/c2; mv .git .g2; mv .claude .c2; mv .git/hooks h2; mkdir -p .git; echo x > .git/config`,
 		"protected replaced":  `echo x > new; mv -f new .git/config; cp a.txt .git/config; ln -sf ../a.txt .git/config; rm -f new`,
 		"protected mode":      `chmod 777 .git/config .claude .git/hooks`,
@@ -85,6 +101,9 @@ func TestFileEscapes(t *testing.T) {
 		"hidden other names":  `cat ssh/id ./keys/../keys//private ../project/.env /proc/self/root` + w.secret + `/id /proc/self/cwd/.env /proc/1/root` + w.secret + `/id`,
 		"hidden descriptor":   `exec 7<../home; cat /proc/self/fd/7/.ssh/id; exec 8<keys; cat /proc/self/fd/8/private`,
 		"hidden renamed":      `mv keys k2; cat k2/private; mv .env e2; cat e2; cp -r keys k3; cat k3/private; rm -rf k3`,
+		"hidden by dir fd":    `exec 9< .; cat /proc/self/fd/9/.env; cd /proc/self/fd/9/keys && cat private`,
+		"hidden directory":    `cd keys && cat private; pushd ` + w.secret + ` && cat id; ls -R keys ` + w.secret,
+		"hidden by mount":     `mount --bind . /mnt; unshare -Ur cat .env; unshare -Urm sh -c "umount .env; cat .env"; nsenter -t 1 -m cat .env`,
 		"hidden hard link":    `ln .env e3; cat e3; ln keys/private k4; cat k4`,
 		"hidden written":      `echo x > keys/new; echo x > .env; rm -rf keys .env; rm -rf keys/*`,
 		"hidden around shown": `cat ../home/deep/er/not; ls ../home/deep/er | grep not && echo s3cret`,
@@ -102,7 +121,7 @@ func TestFileEscapes(t *testing.T) {
 					t.Errorf("%s is now %q\n%s", path, got, out)
 				}
 			}
-			for _, path := range []string{w.outside + "/new", "/tmp/sandbox-escape", "/var/tmp/sandbox-escape", w.project + "/.git/hooks/pre-commit"} {
+			for _, path := range []string{w.outside + "/new", "/tmp/sandbox-escape", "/var/tmp/sandbox-escape", "/dev/shm/sandbox-escape", "/dev/new", w.project + "/.git/hooks/pre-commit"} {
 				if _, err := os.Lstat(path); err == nil {
 					t.Errorf("%s exists\n%s", path, out)
 				}
@@ -116,7 +135,12 @@ func TestFileEscapes(t *testing.T) {
 
 // TestFilesGiven shows that what is given can be used.
 func TestFilesGiven(t *testing.T) {
+	eachEngine(t, filesGiven)
+}
+
+func filesGiven(t *testing.T, bubblewrap string) {
 	w, policy := newWorld(t)
+	policy.Bubblewrap = bubblewrap
 	tmp := filepath.Join(w.top, "tmp")
 	if err := os.Mkdir(tmp, 0o755); err != nil {
 		t.Fatal(err)
@@ -157,15 +181,24 @@ func TestFilesGiven(t *testing.T) {
 		t.Errorf("what has appeared is not protected: %s", out)
 	}
 	// A hidden working directory is an error, not another directory.
-	if out, code := sh(t, s, w.secret, `pwd`); code == 0 && strings.Contains(out, "s3cret") {
-		t.Error(out)
+	if err := os.Mkdir(w.secret+"/below", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{w.secret, w.secret + "/below"} {
+		if out, code := sh(t, s, dir, `pwd; echo *`); code == 0 && (strings.Contains(out, "id") || !strings.HasPrefix(out, dir+"\n")) {
+			t.Error(out)
+		}
 	}
 }
 
 // TestGrantedPathReplaced: a granted path that a command turns into a link to elsewhere grants nothing.
 func TestGrantedPathReplaced(t *testing.T) {
+	eachEngine(t, grantedPathReplaced)
+}
+
+func grantedPathReplaced(t *testing.T, bubblewrap string) {
 	w, _ := newWorld(t)
-	s := prepared(t, Policy{Write: []string{w.project, w.project + "/sub"}})
+	s := prepared(t, Policy{Write: []string{w.project, w.project + "/sub"}, Bubblewrap: bubblewrap})
 	if err := os.RemoveAll(w.project + "/sub"); err != nil {
 		t.Fatal(err)
 	}
@@ -176,4 +209,74 @@ func TestGrantedPathReplaced(t *testing.T) {
 	if got := read(t, w.outside+"/file"); got != "kept\n" {
 		t.Errorf("%q\n%s", got, out)
 	}
+}
+
+// TestNewRepository: hooks of a repository that a command makes are told, and cannot be written from then on.
+func TestNewRepository(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed here")
+	}
+	eachEngine(t, func(t *testing.T, bubblewrap string) {
+		dir := realTemp(t)
+		s := prepared(t, Policy{Write: []string{dir}, WriteDeny: []string{dir + "/.git/hooks", dir + "/.git/config"}, Bubblewrap: bubblewrap})
+		if out, code := sh(t, s, dir, `git init -q . && mkdir -p .git/hooks && echo x > .git/hooks/pre-commit`); code != 0 {
+			t.Fatal(out)
+		}
+		if got := s.Appeared(); !slices.Equal(got, []string{dir + "/.git/config", dir + "/.git/hooks"}) {
+			t.Errorf("appeared: %q", got)
+		}
+		if out, code := sh(t, s, dir, `echo x > .git/hooks/pre-push`); code == 0 {
+			t.Errorf("written: %s", out)
+		}
+	})
+}
+
+// TestHardLinkMadeBefore: another name of a file is another path, as the package's documentation says. What it is not
+// is a way to write to what is outside by a name inside.
+func TestHardLinkMadeBefore(t *testing.T) {
+	eachEngine(t, func(t *testing.T, bubblewrap string) {
+		w, policy := newWorld(t)
+		if err := os.Link(w.project+"/.env", w.outside+"/env"); err != nil {
+			t.Skip("no hard links here: ", err)
+		}
+		policy.Bubblewrap = bubblewrap
+		s := prepared(t, policy)
+		if out, _ := sh(t, s, w.project, `cat .env; echo x > ../outside/env; cat ../outside/env`); strings.Count(out, "s3cret\n") != 1 || read(t, w.project+"/.env") != "s3cret\n" {
+			t.Errorf("%q", out)
+		}
+	})
+}
+
+// TestProgramsKept: a command cannot put something else in the place of what builds the walls.
+func TestProgramsKept(t *testing.T) {
+	eachEngine(t, func(t *testing.T, bubblewrap string) {
+		dir := realTemp(t)
+		if bubblewrap != "" { // one that can be given away
+			b, err := os.ReadFile(bubblewrap)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bubblewrap = dir + "/bin/bwrap"
+			write(t, bubblewrap, string(b))
+			if err := os.Chmod(bubblewrap, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		exe := exePath(t)
+		s := prepared(t, Policy{Write: []string{dir, filepath.Dir(exe)}, Bubblewrap: bubblewrap})
+		for _, path := range []string{exe, bubblewrap} {
+			if path == "" {
+				continue
+			}
+			before, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, _ := sh(t, s, dir, `f=`+path+`; d=${f%/*}; echo x >> $f; rm -f $f; cp /bin/true $f; mv -f /bin/true $f; echo x > n; mv -f n $f; mv $d $d.2; ln -sf /bin/true $f`)
+			after, err := os.Stat(path)
+			if err != nil || !os.SameFile(before, after) || after.Size() != before.Size() {
+				t.Errorf("%s: %v\n%s", path, err, out)
+			}
+		}
+	})
 }

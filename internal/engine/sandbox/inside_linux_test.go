@@ -16,10 +16,14 @@ import (
 
 // TestProxyInside reaches the proxy from inside, the only way out.
 func TestProxyInside(t *testing.T) {
+	eachEngine(t, proxyInside)
+}
+
+func proxyInside(t *testing.T, bubblewrap string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "hello "+r.Host) }))
 	defer server.Close()
 	dir := realTemp(t)
-	policy := Policy{Write: []string{dir}, Network: NetworkPolicy{Mode: NetworkProxy,
+	policy := Policy{Write: []string{dir}, Bubblewrap: bubblewrap, Network: NetworkPolicy{Mode: NetworkProxy,
 		Decide: func(_ context.Context, host string, port int) bool {
 			return MatchDomain("*.example.com", host, port)
 		}}}
@@ -67,6 +71,10 @@ func TestProxyInside(t *testing.T) {
 
 // TestNetworkOpen and Unix sockets: what is given works.
 func TestNetworkOpen(t *testing.T) {
+	eachEngine(t, networkOpen)
+}
+
+func networkOpen(t *testing.T, bubblewrap string) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -78,14 +86,14 @@ func TestNetworkOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stream.Close()
-	s := prepared(t, Policy{Write: []string{dir}, Network: NetworkPolicy{Mode: NetworkOpen}, UnixSockets: true})
+	s := prepared(t, Policy{Write: []string{dir}, Network: NetworkPolicy{Mode: NetworkOpen}, UnixSockets: true, Bubblewrap: bubblewrap})
 	for name, arg := range map[string]string{"tcp": tcp.Addr().String(), "unix-socket": dir + "/s"} {
 		if out, code := sh(t, s, dir, attackVar+"="+name+"="+arg+" "+exePath(t)); code != 1 || !strings.Contains(out, escaped) {
 			t.Errorf("%s: code %d %s", name, code, out)
 		}
 	}
 	// Everything writable is still without devices, other processes and the kernel's switches.
-	all := prepared(t, Policy{Write: []string{"/"}, WriteDeny: []string{dir}})
+	all := prepared(t, Policy{Write: []string{"/"}, WriteDeny: []string{dir}, Bubblewrap: bubblewrap})
 	out, code := sh(t, all, "/tmp", `f=$(mktemp) && rm $f && ! echo x > `+dir+`/x && [ ! -w /proc/sys/kernel/core_pattern ] && ! touch /sys/x && ! mv `+dir+` `+dir+`2`)
 	if code != 0 || read(t, dir+"/x") == "x\n" {
 		t.Errorf("code %d: %s", code, out)

@@ -52,6 +52,18 @@ func prepared(t testing.TB, p Policy) *Sandbox {
 	return s
 }
 
+// eachEngine runs a test with this program's own walls and with bubblewrap's, "" standing for the first.
+func eachEngine(t *testing.T, f func(t *testing.T, bubblewrap string)) {
+	t.Run("own", func(t *testing.T) { f(t, "") })
+	t.Run("bubblewrap", func(t *testing.T) {
+		path, err := exec.LookPath("bwrap")
+		if err != nil {
+			t.Skip("bubblewrap is not installed here")
+		}
+		f(t, path)
+	})
+}
+
 // command returns a shell command inside the sandbox.
 func command(t testing.TB, s *Sandbox, dir, script string) *exec.Cmd {
 	t.Helper()

@@ -52,6 +52,10 @@ type Policy struct {
 	// AllowRead is shown inside ReadDeny. So is Write, if its path is longer.
 	AllowRead []string
 	Network   NetworkPolicy
+	// Bubblewrap, an absolute path, is the bubblewrap program (0.5 or newer) that makes namespaces and mounts in place of this
+	// program, for machines that let only that one. Landlock, the filter and the proxy are the same; see the package's
+	// documentation for what is not. It counts on Linux only.
+	Bubblewrap string
 	// UnixSockets lets commands make Unix sockets, and reach by them every service of the machine that they may open.
 	UnixSockets bool
 	// TmpDir, if set, is writable and the command's TMPDIR.
@@ -69,15 +73,16 @@ type Part string
 
 // The parts.
 const (
-	PartUser     Part = "user namespace"    // what PartMount, PartPID and PartNetwork need
-	PartMount    Part = "mount namespace"   // covering what must not be read, protecting paths inside writable ones
-	PartPID      Part = "PID namespace"     // other processes out of sight and reach
-	PartNetwork  Part = "network namespace" // cutting off or filtering the network
-	PartLandlock Part = "Landlock"          // second wall for writing; the only one without PartMount
-	PartScope    Part = "Landlock scopes"   // second wall for signals and abstract sockets
-	PartSeccomp  Part = "seccomp"           // system calls and kinds of sockets
-	PartCgroup   Part = "cgroup"            // not used for walls: whether a command's processes can be ended as one
-	PartSeatbelt Part = "sandbox-exec"      // all of it, on macOS
+	PartUser       Part = "user namespace"    // what PartMount, PartPID and PartNetwork need
+	PartMount      Part = "mount namespace"   // covering what must not be read, protecting paths inside writable ones
+	PartPID        Part = "PID namespace"     // other processes out of sight and reach
+	PartNetwork    Part = "network namespace" // cutting off or filtering the network
+	PartLandlock   Part = "Landlock"          // second wall for writing; the only one without PartMount
+	PartScope      Part = "Landlock scopes"   // second wall for signals and abstract sockets
+	PartSeccomp    Part = "seccomp"           // system calls and kinds of sockets
+	PartCgroup     Part = "cgroup"            // not used for walls: whether a command's processes can be ended as one
+	PartBubblewrap Part = "bubblewrap"        // in place of the four namespaces, if Policy.Bubblewrap is set; never accepted to be missing
+	PartSeatbelt   Part = "sandbox-exec"      // all of it, on macOS
 )
 
 // Status tells about a part.
@@ -160,6 +165,9 @@ func (p Policy) check() (Policy, error) {
 			return p, fmt.Errorf("sandbox temporary directory %q is not absolute", p.TmpDir)
 		}
 		p.Write = append(p.Write, filepath.Clean(p.TmpDir))
+	}
+	if p.Bubblewrap != "" && (!filepath.IsAbs(p.Bubblewrap) || strings.ContainsRune(p.Bubblewrap, 0)) {
+		return p, fmt.Errorf("the path %q of bubblewrap is not absolute", p.Bubblewrap)
 	}
 	for _, kv := range p.Env {
 		if name, _, ok := strings.Cut(kv, "="); !ok || name == "" || strings.ContainsRune(kv, 0) {

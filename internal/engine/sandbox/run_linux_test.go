@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,27 +27,26 @@ func TestAvailable(t *testing.T) {
 	}
 }
 
+// reportWithout is what a machine would report that lacks some parts of this one.
+func reportWithout(parts ...Part) Report {
+	r := Available()
+	for i, s := range r.Parts {
+		if slices.Contains(parts, s.Part) {
+			r.Parts[i].OK, r.Parts[i].Reason = false, "taken away by the test: "+s.Reason
+		}
+	}
+	return r
+}
+
 // TestMissingParts: what cannot be enforced is an error, unless its loss is accepted, and then it is told.
 func TestMissingParts(t *testing.T) {
 	full := Available()
-	without := func(parts ...Part) Report {
-		r := Report{Landlock: full.Landlock}
-		for _, s := range full.Parts {
-			for _, p := range parts {
-				if s.Part == p {
-					s.OK, s.Reason = false, "taken away by the test"
-				}
-			}
-			r.Parts = append(r.Parts, s)
-		}
-		return r
-	}
-	noNamespaces := without(PartUser, PartMount, PartPID, PartNetwork)
+	noNamespaces := reportWithout(namespaceParts...)
 	var missing *UnavailableError
 	if _, err := prepare(testContext(t), Policy{}, noNamespaces); !errors.As(err, &missing) {
 		t.Fatalf("no error without namespaces: %v", err)
 	}
-	if _, err := prepare(testContext(t), Policy{}, without(PartSeccomp)); !errors.As(err, &missing) || !strings.Contains(err.Error(), "seccomp") {
+	if _, err := prepare(testContext(t), Policy{}, reportWithout(PartSeccomp)); !errors.As(err, &missing) || !strings.Contains(err.Error(), "seccomp") {
 		t.Fatalf("no error without seccomp: %v", err)
 	}
 	if full.Landlock == 0 || !full.OK(PartSeccomp) {
@@ -69,7 +69,7 @@ func TestMissingParts(t *testing.T) {
 	t.Log(out)
 	// With namespaces, Landlock is a second wall only.
 	if full.OK(PartUser) {
-		r := without(PartLandlock)
+		r := reportWithout(PartLandlock)
 		r.Landlock = 0
 		s, err := prepare(testContext(t), Policy{Write: []string{dir}}, r)
 		if err != nil {
@@ -82,10 +82,26 @@ func TestMissingParts(t *testing.T) {
 	}
 }
 
-// TestHow a command ends is seen from outside as without a sandbox.
+// TestBubblewrapMissing: there is no falling back to less than was asked for.
+func TestBubblewrapMissing(t *testing.T) {
+	for _, path := range []string{"/no/such/bwrap", "/bin/true"} {
+		_, err := Prepare(testContext(t), Policy{Bubblewrap: path, Accept: []Part{PartMount, PartUser, PartPID, PartSeccomp, PartBubblewrap}})
+		var missing *UnavailableError
+		if !errors.As(err, &missing) || missing.Missing[0].Part != PartBubblewrap {
+			t.Errorf("%s: %v", path, err)
+		}
+		t.Log(err)
+	}
+}
+
+// TestEnd: how a command ends is seen from outside as without a sandbox.
 func TestEnd(t *testing.T) {
+	eachEngine(t, end)
+}
+
+func end(t *testing.T, bubblewrap string) {
 	dir := realTemp(t)
-	s := prepared(t, Policy{Write: []string{dir}})
+	s := prepared(t, Policy{Write: []string{dir}, Bubblewrap: bubblewrap})
 	for script, want := range map[string]string{
 		"exit 0": "exit status 0", "exit 7": "exit status 7", "kill -TERM $$": "signal: terminated", "kill -KILL $$": "signal: killed",
 		"kill -SEGV $$": "signal: segmentation fault", "exec /bin/false": "exit status 1", "trap 'exit 5' TERM; kill -TERM $$; sleep 5": "exit status 5",
@@ -110,8 +126,12 @@ func TestEnd(t *testing.T) {
 
 // TestHelperKilled: nothing goes on when the helper is killed.
 func TestHelperKilled(t *testing.T) {
+	eachEngine(t, helperKilled)
+}
+
+func helperKilled(t *testing.T, bubblewrap string) {
 	dir := realTemp(t)
-	s := prepared(t, Policy{Write: []string{dir}})
+	s := prepared(t, Policy{Write: []string{dir}, Bubblewrap: bubblewrap})
 	cmd := command(t, s, dir, `setsid sleep 300 & echo ready; sleep 300`)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -133,8 +153,26 @@ func TestHelperKilled(t *testing.T) {
 
 // TestTermReachesCommand: a signal to the group is the command's to handle.
 func TestTermReachesCommand(t *testing.T) {
-	dir := realTemp(t)
-	s := prepared(t, Policy{Write: []string{dir}})
+	eachEngine(t, func(t *testing.T, bubblewrap string) {
+		dir := realTemp(t)
+		termReachesCommand(t, prepared(t, Policy{Write: []string{dir}, Bubblewrap: bubblewrap}), dir)
+	})
+	t.Run("without namespaces", func(t *testing.T) {
+		full := Available()
+		if full.Landlock == 0 || !full.OK(PartSeccomp) {
+			t.Skip("neither Landlock nor seccomp")
+		}
+		dir := realTemp(t)
+		s, err := prepare(testContext(t), Policy{Write: []string{dir}, Accept: []Part{PartMount, PartPID}}, reportWithout(namespaceParts...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		termReachesCommand(t, s, dir)
+	})
+}
+
+func termReachesCommand(t *testing.T, s *Sandbox, dir string) {
 	cmd := command(t, s, dir, `trap 'echo cleaned > out; exit 3' TERM; echo ready; for i in $(seq 3000); do sleep 0.01; done`)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	out, err := cmd.StdoutPipe()
@@ -171,8 +209,12 @@ func below(pid int) (out []int) {
 
 // TestLeftBehind: what the command leaves running goes on, behind the same walls.
 func TestLeftBehind(t *testing.T) {
+	eachEngine(t, leftBehind)
+}
+
+func leftBehind(t *testing.T, bubblewrap string) {
 	dir := realTemp(t)
-	s := prepared(t, Policy{Write: []string{dir}})
+	s := prepared(t, Policy{Write: []string{dir}, Bubblewrap: bubblewrap})
 	out, code := sh(t, s, dir, `(while [ ! -e go ]; do sleep 0.01; done; echo x > ../escaped; echo done > left) >/dev/null 2>&1 & echo started`)
 	if code != 0 || out != "started\n" {
 		t.Fatal(code, out)
@@ -190,8 +232,12 @@ func TestLeftBehind(t *testing.T) {
 
 // TestDescriptors: what is passed on purpose arrives, and nothing else.
 func TestDescriptors(t *testing.T) {
+	eachEngine(t, descriptors)
+}
+
+func descriptors(t *testing.T, bubblewrap string) {
 	dir := realTemp(t)
-	s := prepared(t, Policy{Write: []string{dir}, Pass: []int{198, 199}})
+	s := prepared(t, Policy{Write: []string{dir}, Pass: []int{198, 199}, Bubblewrap: bubblewrap})
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -227,6 +273,10 @@ func TestDescriptors(t *testing.T) {
 
 // TestLimitsUnchanged: Go programs raise the limit of open files for themselves; commands must not notice.
 func TestLimitsUnchanged(t *testing.T) {
+	eachEngine(t, limitsUnchanged)
+}
+
+func limitsUnchanged(t *testing.T, bubblewrap string) {
 	// So that there is a difference to notice.
 	var old syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
@@ -239,7 +289,7 @@ func TestLimitsUnchanged(t *testing.T) {
 	}
 	defer func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old) }()
 	dir := realTemp(t)
-	s := prepared(t, Policy{Write: []string{dir}})
+	s := prepared(t, Policy{Write: []string{dir}, Bubblewrap: bubblewrap})
 	const show = `ulimit -Sn; ulimit -Hn; umask; trap; ps -o args= -p 1`
 	plain := exec.Command("/bin/bash", "-c", `ulimit -Sn; ulimit -Hn; umask; trap`)
 	want, err := plain.Output()
@@ -247,6 +297,10 @@ func TestLimitsUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _ := sh(t, s, dir, show)
+	if bubblewrap != "" {
+		got, _, _ = strings.Cut(got, bubblewrap)
+		got += "sevengate sandbox\n"
+	}
 	if got != string(want)+"sevengate sandbox\n" {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -60,6 +60,10 @@ func prepare(ctx context.Context, policy Policy, report Report) (_ *Sandbox, err
 		return nil, fmt.Errorf("finding this program to start it inside the sandbox: %w", err)
 	}
 	s.roots = policy.roots()
+	s.roots.programs = append(s.roots.programs, s.exe)
+	if policy.Bubblewrap != "" {
+		s.roots.programs = append(s.roots.programs, policy.Bubblewrap)
+	}
 	if policy.Network.Mode == NetworkProxy {
 		if s.proxy, err = startProxy(policy.Network, s.engine.proxyOnTCP()); err != nil {
 			return nil, err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,8 @@ const ProxyPort = insidePort
 
 // engine is how the walls are built on Linux.
 type engine struct {
+	bubblewrap                  string // what makes the namespaces; empty: this program
+	userNS                      bool   // bubblewrap makes a user namespace
 	namespaces, netns, hostProc bool
 	landlock                    int
 	seccomp, noInet             bool
@@ -36,6 +39,12 @@ func (e *engine) choose(p Policy, r Report) (missing []Status) {
 		for _, part := range parts {
 			missing = append(missing, r.status(part))
 		}
+	}
+	e.bubblewrap = p.Bubblewrap
+	if e.bubblewrap != "" { // what it can do, only a trial tells
+		r = Report{Parts: slices.Clone(r.Parts), Landlock: r.Landlock}
+		r.Parts = append(slices.DeleteFunc(r.Parts, func(s Status) bool { return slices.Contains(namespaceParts, s.Part) }),
+			Status{Part: PartUser, OK: true}, Status{Part: PartMount, OK: true}, Status{Part: PartPID, OK: true}, Status{Part: PartNetwork, OK: true})
 	}
 	e.namespaces = r.OK(PartUser) && r.OK(PartMount)
 	if r.OK(PartLandlock) {
@@ -68,11 +77,15 @@ func (e *engine) choose(p Policy, r Report) (missing []Status) {
 	return missing
 }
 
+// namespaceParts are the parts that bubblewrap brings.
+var namespaceParts = []Part{PartUser, PartMount, PartPID, PartNetwork}
+
 func (e *engine) plan(s *Sandbox, v view) *inner.Plan {
 	p := &inner.Plan{
 		Namespaces: e.namespaces, NetNS: e.netns, HostProc: e.hostProc, RootWrite: v.rootWrite,
 		Landlock: e.landlock, Roots: v.write, Seccomp: e.seccomp, NoInet: e.noInet, UnixOK: s.policy.UnixSockets,
 		Env: s.environment(), Unset: s.policy.Unset, Pass: s.policy.Pass, OpenFiles: e.openFiles,
+		Bubblewrap: e.bubblewrap, UserNS: e.userNS,
 	}
 	if e.namespaces {
 		p.Layers = v.layers
@@ -90,6 +103,34 @@ func (e *engine) words(s *Sandbox, v view) []string {
 // try builds the walls once, around nothing.
 func (s *Sandbox) try(ctx context.Context) error {
 	s.engine.openFiles = openFileLimit(ctx)
+	if s.engine.bubblewrap == "" {
+		return s.tryOnce(ctx)
+	}
+	// Root needs no user namespace, and without one knows all users; in a container it may be unable to do without. Nor does
+	// every container let a new /proc be mounted.
+	var first error
+	for _, hostProc := range []bool{false, true} {
+		for _, userNS := range []bool{false, true} {
+			if hostProc && !s.policy.accepts(PartPID) || !userNS && os.Geteuid() != 0 {
+				continue
+			}
+			s.engine.userNS, s.engine.hostProc = userNS, hostProc
+			err := s.tryOnce(ctx)
+			if err == nil {
+				if hostProc {
+					s.lost = append(s.lost, Status{Part: PartPID, Reason: first.Error()})
+				}
+				return nil
+			}
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	return &UnavailableError{Missing: []Status{{Part: PartBubblewrap, Reason: first.Error()}}}
+}
+
+func (s *Sandbox) tryOnce(ctx context.Context) error {
 	plan := s.engine.plan(s, makeView(s.policy, s.roots))
 	plan.Check = true
 	cmd := exec.CommandContext(ctx, s.exe, plan.Args()...)

@@ -48,6 +48,7 @@ func seatbeltProfile(p Policy, r roots, proxyPort int) string {
 		}
 	}
 	both(p.WriteDeny, "deny file-write*")
+	both(r.programs, "deny file-write*")
 	both(p.ReadDeny, "deny file-read*")
 	slices.SortStableFunc(rules, func(a, b rule) int {
 		if d := len(a.path) - len(b.path); d != 0 {
@@ -64,7 +65,7 @@ func seatbeltProfile(p Policy, r roots, proxyPort int) string {
 	for _, ru := range rules {
 		line(ru.text)
 	}
-	for _, path := range slices.Concat(p.WriteDeny, p.ReadDeny) {
+	for _, path := range slices.Concat(p.WriteDeny, r.programs, p.ReadDeny) {
 		for dir := parent(path); dir != ""; dir = parent(dir) {
 			line("(deny file-write-unlink (literal " + seatbeltString(dir) + "))") // no moving away with a parent
 		}

@@ -14,6 +14,7 @@ import (
 // run, so that no command can turn a granted path into a link to elsewhere.
 type roots struct {
 	write, allowRead []string
+	programs         []string // what builds the walls: a command must not put something else in its place
 }
 
 func (p Policy) roots() roots {
@@ -58,6 +59,11 @@ func makeView(p Policy, r roots) view {
 	for _, path := range p.ReadDeny {
 		if !slices.Contains(p.WriteDeny, path) {
 			delete(v.watched, path) // nothing to protect where nothing is
+		}
+	}
+	for _, path := range r.programs {
+		if real, err := filepath.EvalSymlinks(path); err == nil && longest(real, r.write) >= 0 {
+			noWrite = append(noWrite, real)
 		}
 	}
 	if slices.Contains(r.write, "/") {

@@ -114,17 +114,40 @@ func enter(args []string) int {
 		complain(err)
 		return ExitUsage
 	}
+	if plan.Bubblewrap != "" {
+		code, err := outside(&plan, command)
+		if err != nil {
+			complain(err)
+			return ExitFailed
+		}
+		return code
+	}
+	if plan.Link != nil {
+		plan.Link.takeDown()
+	}
 	coverArgs()
 	r, err := launch(&plan, command, ignoreSignals)
 	if err != nil {
 		complain(err)
 		return ExitFailed
 	}
+	if plan.Link != nil {
+		plan.Link.watch(r.status)
+	}
 	end, err := r.wait()
 	if err != nil {
 		complain(err)
 		return ExitFailed
 	}
+	if plan.Link != nil {
+		_, _ = unix.Write(plan.Link.Tell, unsafe.Slice((*byte)(unsafe.Pointer(&end)), unsafe.Sizeof(end)))
+		return 0
+	}
+	return leave(&plan, end)
+}
+
+// leave ends as the command has ended, or returns the exit code that says so.
+func leave(plan *Plan, end syscall.WaitStatus) int {
 	if plan.Check {
 		if end == 0 {
 			_, _ = unix.Write(1, []byte(CheckAnswer))
@@ -185,6 +208,9 @@ func launch(plan *Plan, command []string, forked func()) (_ *running, err error)
 	}
 	if plan.NetNS {
 		flags |= unix.CLONE_NEWNET
+	}
+	if !plan.Namespaces { // the new process is no namespace's first, which would be spared
+		forked()
 	}
 	pid, errno := p.fork(flags)
 	setMask(unix.SIG_SETMASK, &mask, nil)

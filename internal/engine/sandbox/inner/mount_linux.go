@@ -4,6 +4,7 @@ package inner
 
 import (
 	"errors"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -11,8 +12,8 @@ import (
 
 const (
 	plainAttrs = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
-	// shmSize bounds the command's own /dev/shm.
-	shmSize = "512m"
+	// shmBytes bounds the command's own /dev/shm.
+	shmBytes = 512 << 20
 )
 
 // mounts writes the part of the setup that changes what is seen of the file system. Everything is addressed by
@@ -174,7 +175,7 @@ func (m *mounts) layer(l Layer, shown slot) error {
 	case Writable, ReadOnly, HideFile:
 		return m.attach(shown, l.Path)
 	case HideDir:
-		v, err := m.fresh("tmpfs", plainAttrs, [2]string{"mode", "0111"}, [2]string{"size", "1m"})
+		v, err := m.fresh("tmpfs", plainAttrs, [2]string{"mode", "0111"}, [2]string{"size", strconv.Itoa(coverSize)})
 		if err != nil {
 			return err
 		}
@@ -234,7 +235,7 @@ func (m *mounts) special(plan *Plan, d *descriptors) error {
 		}
 	}
 	if exists("/dev/shm", unix.S_IFDIR) {
-		v, err := m.fresh("tmpfs", plainAttrs, [2]string{"mode", "1777"}, [2]string{"size", shmSize})
+		v, err := m.fresh("tmpfs", plainAttrs, [2]string{"mode", "1777"}, [2]string{"size", strconv.Itoa(shmBytes)})
 		if err != nil {
 			return err
 		}

@@ -71,6 +71,20 @@ type Plan struct {
 	OpenFiles  int      // the command's soft limit of open files, 0: as it is
 	Pass       []int    // descriptors of the command beside 0, 1 and 2, ascending
 	Check      bool     // print CheckAnswer instead of running a command
+
+	Bubblewrap string // program that makes the namespaces and Layers, absolute; the rest is done inside by this program again
+	UserNS     bool   // Bubblewrap makes a user namespace, too
+	Within     bool   // the namespaces are there already
+	Link       *link  // to the process outside; needs Within
+	Connection int    // descriptor of a connection in place of Register; needs Within
+	Default    []int  // signals that are to have their default meaning for the command
+}
+
+// link is what connects the process outside with the one inside.
+type link struct {
+	Stdio [3]int // the command's standard descriptors
+	Tell  int    // where the record of the command's end is written
+	Life  int    // has ended when the process outside has
 }
 
 // Args returns the arguments that stand between the program and the command's own.
@@ -89,14 +103,35 @@ func (p *Plan) Args() []string {
 	flag("noinet", p.NoInet)
 	flag("unix", p.UnixOK)
 	flag("check", p.Check)
+	flag("userns", p.UserNS)
+	flag("within", p.Within)
 	if p.Landlock > 0 {
 		s = append(s, "landlock="+strconv.Itoa(p.Landlock))
 	}
 	if p.OpenFiles > 0 {
 		s = append(s, "openfiles="+strconv.Itoa(p.OpenFiles))
 	}
+	if p.Port > 0 {
+		s = append(s, "port="+strconv.Itoa(p.Port))
+	}
 	if p.Register != "" {
-		s = append(s, "port="+strconv.Itoa(p.Port), "register="+p.Register)
+		s = append(s, "register="+p.Register)
+	}
+	if p.Connection > 0 {
+		s = append(s, "connection="+strconv.Itoa(p.Connection))
+	}
+	if p.Bubblewrap != "" {
+		s = append(s, "bubblewrap="+p.Bubblewrap)
+	}
+	if l := p.Link; l != nil {
+		text := "link="
+		for _, fd := range []int{l.Stdio[0], l.Stdio[1], l.Stdio[2], l.Tell, l.Life} {
+			text += strconv.Itoa(fd) + ","
+		}
+		s = append(s, text)
+	}
+	for _, sig := range p.Default {
+		s = append(s, "default="+strconv.Itoa(sig))
 	}
 	for _, l := range p.Layers {
 		s = append(s, "layer="+string(l.Kind)+l.Path)
@@ -135,6 +170,10 @@ func parse(args []string) (p Plan, command []string, err error) {
 		err = errors.New("no command")
 	case p.NetNS && !p.Namespaces, len(p.Layers) > 0 && !p.Namespaces, p.Register != "" && !p.NetNS:
 		err = errors.New("the plan needs namespaces that it does not ask for")
+	case (p.Register != "" || p.Connection > 0) && p.Port == 0:
+		err = errors.New("the plan names no port")
+	case p.Within && p.Namespaces, p.Connection > 0 && !p.Within, p.Link != nil && !p.Within, p.Bubblewrap != "" && !p.Namespaces, p.UserNS && p.Bubblewrap == "":
+		err = errors.New("the plan contradicts itself about who makes the namespaces")
 	}
 	return p, command, err
 }
@@ -142,7 +181,7 @@ func parse(args []string) (p Plan, command []string, err error) {
 func (p *Plan) set(s string) (err error) {
 	name, value, hasValue := strings.Cut(s, "=")
 	flags := map[string]*bool{"namespaces": &p.Namespaces, "netns": &p.NetNS, "hostproc": &p.HostProc, "rootwrite": &p.RootWrite,
-		"seccomp": &p.Seccomp, "noinet": &p.NoInet, "unix": &p.UnixOK, "check": &p.Check}
+		"seccomp": &p.Seccomp, "noinet": &p.NoInet, "unix": &p.UnixOK, "check": &p.Check, "userns": &p.UserNS, "within": &p.Within}
 	if f := flags[name]; f != nil && !hasValue {
 		*f = true
 		return nil
@@ -153,14 +192,43 @@ func (p *Plan) set(s string) (err error) {
 	}
 	switch name {
 	case "landlock":
-		p.Landlock, err = strconv.Atoi(value)
+		p.Landlock, err = natural(value)
 	case "openfiles":
-		p.OpenFiles, err = strconv.Atoi(value)
+		p.OpenFiles, err = natural(value)
 	case "port":
 		p.Port, err = strconv.Atoi(value)
 		if err == nil && (p.Port < 1 || p.Port > 65535) {
 			return bad()
 		}
+	case "connection":
+		p.Connection, err = strconv.Atoi(value)
+		if err == nil && p.Connection <= MaxFD {
+			return bad()
+		}
+	case "link":
+		p.Link = &link{}
+		for _, fd := range []*int{&p.Link.Stdio[0], &p.Link.Stdio[1], &p.Link.Stdio[2], &p.Link.Tell, &p.Link.Life} {
+			text, rest, ok := strings.Cut(value, ",")
+			if *fd, err = strconv.Atoi(text); err != nil || !ok || *fd <= MaxFD {
+				return bad()
+			}
+			value = rest
+		}
+		if value != "" {
+			return bad()
+		}
+	case "default":
+		sig := 0
+		sig, err = strconv.Atoi(value)
+		if err == nil && (sig < 1 || sig > 64) {
+			return bad()
+		}
+		p.Default = append(p.Default, sig)
+	case "bubblewrap":
+		if !strings.HasPrefix(value, "/") {
+			return bad()
+		}
+		p.Bubblewrap = value
 	case "register":
 		p.Register = value
 	case "layer":
@@ -188,4 +256,12 @@ func (p *Plan) set(s string) (err error) {
 		return bad()
 	}
 	return nil
+}
+
+func natural(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err == nil && n < 0 {
+		err = strconv.ErrRange
+	}
+	return n, err
 }

@@ -106,7 +106,7 @@ func setupScript(s *script, plan *Plan, d *descriptors) error {
 	b := new([8]byte)
 	s.add("waiting for the user map", unix.SYS_READ, d.syncR, unsafe.Pointer(b), 1).want = 1
 	s.add("collecting children", unix.SYS_PRCTL, unix.PR_SET_CHILD_SUBREAPER, 1)
-	if plan.NetNS {
+	if plan.NetNS || plan.Connection > 0 {
 		networkScript(s, plan, d)
 	}
 	if plan.Namespaces {
@@ -115,6 +115,9 @@ func setupScript(s *script, plan *Plan, d *descriptors) error {
 		}
 	}
 	privilegeScript(s, plan)
+	if len(plan.Unset) > 0 { // what the command must not know stands in the memory of this process, its neighbour
+		s.add("closing this process's memory", unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0)
+	}
 	s.add("giving up new privileges", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 	if plan.Landlock > 0 {
 		s.add("switching Landlock on", unix.SYS_LANDLOCK_RESTRICT_SELF, d.rules, 0)
@@ -130,13 +133,15 @@ func setupScript(s *script, plan *Plan, d *descriptors) error {
 // networkScript raises the loopback interface and hands a listening socket to the proxy outside.
 func networkScript(s *script, plan *Plan, d *descriptors) {
 	sock := slot(maxSaved - 1)
-	s.add("opening a socket", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0).save = uint16(sock)
-	var ifreq [40]byte
-	copy(ifreq[:], "lo")
-	ifreq[16] = unix.IFF_UP | unix.IFF_RUNNING
-	s.add("raising the loopback interface", unix.SYS_IOCTL, sock, unix.SIOCSIFFLAGS, unsafe.Pointer(&ifreq))
-	s.add("closing a socket", unix.SYS_CLOSE, sock)
-	if plan.Register == "" {
+	if plan.NetNS {
+		s.add("opening a socket", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0).save = uint16(sock)
+		var ifreq [40]byte
+		copy(ifreq[:], "lo")
+		ifreq[16] = unix.IFF_UP | unix.IFF_RUNNING
+		s.add("raising the loopback interface", unix.SYS_IOCTL, sock, unix.SIOCSIFFLAGS, unsafe.Pointer(&ifreq))
+		s.add("closing a socket", unix.SYS_CLOSE, sock)
+	}
+	if plan.Register == "" && plan.Connection == 0 {
 		return
 	}
 	addr := &unix.RawSockaddrInet4{Family: unix.AF_INET, Port: uint16(plan.Port>>8 | plan.Port&0xff<<8), Addr: [4]byte{127, 0, 0, 1}}
@@ -145,12 +150,16 @@ func networkScript(s *script, plan *Plan, d *descriptors) {
 	s.add("listening on the proxy's port", unix.SYS_LISTEN, sock, 128)
 	s.add("moving a descriptor", unix.SYS_DUP3, sock, d.listener, unix.O_CLOEXEC)
 	s.add("closing a socket", unix.SYS_CLOSE, sock)
-	proxy := &unix.RawSockaddrUnix{Family: unix.AF_UNIX}
-	for i := 0; i < len(plan.Register) && i < len(proxy.Path)-1; i++ {
-		proxy.Path[i] = int8(plan.Register[i])
+	if plan.Connection > 0 {
+		s.add("moving a descriptor", unix.SYS_FCNTL, plan.Connection, unix.F_DUPFD_CLOEXEC, MaxFD+1).save = uint16(sock)
+	} else {
+		proxy := &unix.RawSockaddrUnix{Family: unix.AF_UNIX}
+		for i := 0; i < len(plan.Register) && i < len(proxy.Path)-1; i++ {
+			proxy.Path[i] = int8(plan.Register[i])
+		}
+		s.add("opening a socket", unix.SYS_SOCKET, unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0).save = uint16(sock)
+		s.add("connecting to the proxy", unix.SYS_CONNECT, sock, unsafe.Pointer(proxy), int(unsafe.Sizeof(*proxy)))
 	}
-	s.add("opening a socket", unix.SYS_SOCKET, unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0).save = uint16(sock)
-	s.add("connecting to the proxy", unix.SYS_CONNECT, sock, unsafe.Pointer(proxy), int(unsafe.Sizeof(*proxy)))
 	byteToSend := &[1]byte{1}
 	iov := &unix.Iovec{Base: &byteToSend[0]}
 	iov.SetLen(1)
@@ -173,7 +182,8 @@ func privilegeScript(s *script, plan *Plan) {
 	if plan.Namespaces || root {
 		for c := 0; c <= 63; c++ {
 			if !root || keptCapabilities>>c&1 == 0 {
-				s.add("dropping a capability", unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0, 0, 0).soft = c > unix.CAP_LAST_CAP
+				// Within, bubblewrap has done so.
+				s.add("dropping a capability", unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0, 0, 0).soft = c > unix.CAP_LAST_CAP || plan.Within
 			}
 		}
 	}
@@ -222,6 +232,9 @@ func shellScript(s *script, plan *Plan, command []string, d *descriptors, mask *
 		if e == 0 && act.handler > 1 { // neither default nor ignored
 			s.add("resetting a signal", unix.SYS_RT_SIGACTION, sig, unsafe.Pointer(&kernelSigaction{}), 0, 8)
 		}
+	}
+	for _, sig := range plan.Default {
+		s.add("resetting a signal", unix.SYS_RT_SIGACTION, sig, unsafe.Pointer(&kernelSigaction{}), 0, 8)
 	}
 	s.add("unblocking signals", unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, unsafe.Pointer(mask), 0, 8)
 	next := 3
@@ -275,9 +288,12 @@ func initScript(s *script, d *descriptors) {
 	s.add("closing descriptors", unix.SYS_CLOSE_RANGE, high+1, int(^uint32(0)), 0)
 }
 
+// passedSignals are meant for the command when they reach the helper.
+var passedSignals = []syscall.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM}
+
 // ignoreSignals lets the helper outlive what is meant for the command: it ends when the command has.
 func ignoreSignals() {
-	for _, sig := range []syscall.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM} {
+	for _, sig := range passedSignals {
 		setAction(sig, 1)
 	}
 }
