@@ -131,27 +131,3 @@ func TestViewProperty(t *testing.T) {
 		}
 	})
 }
-
-func TestSeatbeltProfile(t *testing.T) {
-	dir := realTemp(t)
-	write(t, dir+"/w/.git/config", "")
-	p, err := Policy{Write: []string{dir + "/w"}, WriteDeny: []string{dir + "/w/.git/config", dir + "/w/missing"},
-		ReadDeny: []string{dir + `/quote"d`}, Network: allowAll}.check()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := seatbeltProfile(p, p.roots(), 1234)
-	last := -1
-	for _, want := range []string{"(version 1)\n", "(deny file-write*)\n", `(allow file-write* (subpath "` + dir + `/w"))`,
-		`(deny file-write* (subpath "` + dir + `/w/missing"))`, `(deny file-write* (subpath "` + dir + `/w/.git/config"))`,
-		`(deny file-write-unlink (literal "` + dir + `/w/.git"))`, "(deny network*)\n", `(remote ip "localhost:1234")`} {
-		i := strings.Index(text, want)
-		if i <= last {
-			t.Errorf("%q is missing or too early in\n%s", want, text)
-		}
-		last = max(last, i)
-	}
-	if !strings.Contains(text, `quote\"d"`) || strings.Count(text, "(") != strings.Count(text, ")") {
-		t.Error(text)
-	}
-}

@@ -25,47 +25,46 @@ func seatbeltProfile(p Policy, r roots, proxyPort int) string {
 	line("(deny file-write*)")
 	line(`(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty") (literal "/dev/ptmx") (regex #"^/dev/ttys[0-9]+$"))`)
 
-	// From short to long paths, so that the longer path comes later and wins; a denial after a grant of the same path.
-	type rule struct {
-		path, text string
-		deny       bool
-	}
-	var rules []rule
-	each := func(paths []string, deny bool, action string) {
+	// What holds at a path changes only at those that the policy names. From short to long, so that the longer comes later
+	// and wins. Denied paths are taken as they are written and where they lead: here what does not exist yet is covered, too.
+	both := func(paths []string) (out []string) {
 		for _, path := range paths {
-			rules = append(rules, rule{path, "(" + action + " (subpath " + seatbeltString(path) + "))", deny})
-		}
-	}
-	each(r.write, false, "allow file-write*")
-	each(r.allowRead, false, "allow file-read*")
-	each(r.write, false, "allow file-read*")
-	both := func(paths []string, action string) {
-		each(paths, true, action)
-		for _, path := range paths { // as it is written and where it leads: here also what does not exist yet is covered
+			out = append(out, path)
 			if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
-				each([]string{real}, true, action)
+				out = append(out, real)
+			}
+		}
+		return out
+	}
+	noWrite, noRead := both(slices.Concat(p.WriteDeny, r.programs)), both(p.ReadDeny)
+	paths := slices.Concat(r.write, r.allowRead, noWrite, noRead)
+	slices.SortFunc(paths, func(a, b string) int {
+		if d := len(a) - len(b); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	rule := func(allowed bool, what, kind, path string) {
+		word := "deny"
+		if allowed {
+			word = "allow"
+		}
+		line("(" + word + " " + what + " (" + kind + " " + seatbeltString(path) + "))")
+	}
+	for _, path := range slices.Compact(paths) {
+		a := accessAt(path, r, noWrite, noRead)
+		hidden := longest(path, noRead)
+		if hidden >= 0 {
+			rule(a.read, "file-read*", "subpath", path)
+		}
+		rule(a.write, "file-write*", "subpath", path)
+		if a.read && hidden >= 0 { // the way there
+			for dir := parent(path); len(dir) >= hidden; dir = parent(dir) {
+				rule(true, "file-read-metadata", "literal", dir)
 			}
 		}
 	}
-	both(p.WriteDeny, "deny file-write*")
-	both(r.programs, "deny file-write*")
-	both(p.ReadDeny, "deny file-read*")
-	slices.SortStableFunc(rules, func(a, b rule) int {
-		if d := len(a.path) - len(b.path); d != 0 {
-			return d
-		}
-		switch {
-		case a.deny == b.deny:
-			return 0
-		case a.deny:
-			return 1
-		}
-		return -1
-	})
-	for _, ru := range rules {
-		line(ru.text)
-	}
-	for _, path := range slices.Concat(p.WriteDeny, r.programs, p.ReadDeny) {
+	for _, path := range slices.Concat(noWrite, noRead) {
 		for dir := parent(path); dir != ""; dir = parent(dir) {
 			line("(deny file-write-unlink (literal " + seatbeltString(dir) + "))") // no moving away with a parent
 		}

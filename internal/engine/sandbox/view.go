@@ -40,6 +40,13 @@ type view struct {
 // access is what may be done at a path.
 type access struct{ read, write bool }
 
+// accessAt returns what the longest rules say of a path. What cannot be read cannot be written either.
+func accessAt(path string, r roots, noWrite, noRead []string) access {
+	hidden := longest(path, noRead)
+	read := hidden < 0 || max(longest(path, r.allowRead), longest(path, r.write)) > hidden
+	return access{read: read, write: read && longest(path, r.write) > longest(path, noWrite)}
+}
+
 // makeView turns a policy into layers, for the file system as it is now.
 func makeView(p Policy, r roots) view {
 	v := view{watched: map[string]string{}}
@@ -81,12 +88,7 @@ func makeView(p Policy, r roots) view {
 	add(r.allowRead)
 	add(noWrite)
 	add(noRead)
-	at := func(path string) access {
-		return access{
-			read:  longest(path, noRead) < 0 || max(longest(path, r.allowRead), longest(path, r.write)) > longest(path, noRead),
-			write: longest(path, r.write) > longest(path, noWrite),
-		}
-	}
+	at := func(path string) access { return accessAt(path, r, noWrite, noRead) }
 	// A protected path must not be moved away with one of its parents.
 	pinned := map[string]bool{}
 	for _, path := range slices.Concat(noWrite, noRead) {
@@ -127,7 +129,6 @@ func makeView(p Policy, r roots) view {
 			}
 		}
 		now := at(path)
-		now.write = now.write && now.read
 		seen[path] = now
 		if now.write && !outer.write {
 			v.write = append(v.write, path)
