@@ -33,7 +33,7 @@ func (r *Runtime) deps() (builtin.Deps, error) {
 			AfterChange:   r.afterChange,
 		},
 		Search: search.Deps{
-			ReadDenied:   r.policy.ReadDenied,
+			ReadDenials:  r.policy.ReadDenials,
 			GlobNoIgnore: v.choice("CLAUDE_CODE_GLOB_NO_IGNORE"),
 			GlobHidden:   v.choice("CLAUDE_CODE_GLOB_HIDDEN"),
 			GlobTimeout:  time.Duration(v.number("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS")) * time.Second,

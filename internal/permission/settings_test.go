@@ -232,6 +232,21 @@ func TestReadDenied(t *testing.T) {
 	if s.policy(nil, nil, nil).ReadDenied(filepath.Join(s.at.Cwd, ".env")) {
 		t.Error("something is denied without rules")
 	}
+	if s.policy(nil, nil, []string{"Edit(src/**)", "Bash(ls)"}).ReadDenials() != nil {
+		t.Error("rules that deny no reading cost a question for every path")
+	}
+	denials, all := p.ReadDenials(), s.policy(nil, nil, []string{"Read"}).ReadDenials()
+	for path, want := range map[string]bool{".env": true, "a.txt": false} {
+		if path = filepath.Join(s.at.Cwd, path); denials(path) != want || !all(path) {
+			t.Errorf("%s: got %v, %v", path, denials(path), all(path))
+		}
+	}
+	if err := p.AddSession(tool.Deny, "Read(a.txt)"); err != nil {
+		t.Fatal(err)
+	}
+	if path := filepath.Join(s.at.Cwd, "a.txt"); denials(path) || !p.ReadDenials()(path) {
+		t.Error("denials must be those of the moment in which they were asked for")
+	}
 }
 
 type store struct {

@@ -163,7 +163,7 @@ func (f *family) glob(ctx context.Context, in GlobInput, env *tool.Env) (tool.Re
 			folders.Add(1)
 			return nil
 		}
-		info, ok := f.fileInfo(e)
+		info, ok := at.fileInfo(e)
 		switch {
 		case !ok:
 		case info.IsDir():
@@ -217,9 +217,9 @@ func (f *family) glob(ctx context.Context, in GlobInput, env *tool.Env) (tool.Re
 }
 
 // fileInfo looks at a file, or at what a link leads to if that may be read.
-func (f *family) fileInfo(e walk.Entry) (fs.FileInfo, bool) {
+func (r *root) fileInfo(e walk.Entry) (fs.FileInfo, bool) {
 	if e.Type&fs.ModeSymlink != 0 {
-		if f.hidesLink(e.Path) {
+		if r.denied.hidesLink(e.Path) {
 			return nil, false
 		}
 		info, err := os.Stat(e.Path)

@@ -32,9 +32,14 @@ func deny(paths *[]string) func(string) bool {
 	}
 }
 
+// always is the same answer for every call.
+func always(denied func(string) bool) func() func(string) bool {
+	return func() func(string) bool { return denied }
+}
+
 func TestReadDenied(t *testing.T) {
 	var hidden []string
-	b := newBench(t, Deps{ReadDenied: deny(&hidden)})
+	b := newBench(t, Deps{ReadDenials: always(deny(&hidden))})
 	b.put("open/a.txt", "needle\n")
 	b.put("open/.env", "needle\n")
 	b.put("closed/b.txt", "needle\n")
@@ -105,8 +110,8 @@ func wide(b *bench, folders, files int) {
 	}
 }
 
-// gatekeeper is a ReadDenied that waits, from a certain call on, until it is let
-// go: so a search is known to be under way.
+// gatekeeper is asked whether a path is denied and waits, from a certain question
+// on, until it is let go: so a search is known to be under way.
 type gatekeeper struct {
 	mu      sync.Mutex
 	calls   int
@@ -140,7 +145,7 @@ func TestCancel(t *testing.T) {
 		{"Grep", args{"pattern": "needle", "output_mode": "count"}},
 	} {
 		g := &gatekeeper{from: 60, reached: make(chan struct{}), release: make(chan struct{})}
-		b := newBench(t, Deps{ReadDenied: g.denied})
+		b := newBench(t, Deps{ReadDenials: always(g.denied)})
 		wide(b, 20, 20)
 		why := errors.New("enough of it")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -176,7 +181,7 @@ func TestCancel(t *testing.T) {
 func TestTimeoutGivesWhatWasFound(t *testing.T) {
 	const limit = 300 * time.Millisecond
 	slow := func(string) bool { time.Sleep(2 * time.Millisecond); return false }
-	b := newBench(t, Deps{ReadDenied: slow, GlobTimeout: limit})
+	b := newBench(t, Deps{ReadDenials: always(slow), GlobTimeout: limit})
 	wide(b, 60, 60)
 	out := b.globbed(args{"pattern": "**/*.txt"})
 	if out.CountIsComplete || !out.Truncated || out.NumFiles == 0 {
@@ -184,7 +189,7 @@ func TestTimeoutGivesWhatWasFound(t *testing.T) {
 	}
 	has(t, globText(out), "timed out after 300ms")
 
-	f := &family{denied: slow, grepTimeout: limit}
+	f := &family{denials: always(slow), grepTimeout: limit}
 	b.tools["Grep"] = f.grepTool()
 	for _, mode := range []Mode{FilesWithMatches, Content, Count} {
 		out := b.grepped(args{"pattern": "needle", "output_mode": string(mode), "head_limit": 0})

@@ -54,10 +54,11 @@ const (
 // Deps is what the family needs from the program around it. The zero value is
 // usable.
 type Deps struct {
-	// ReadDenied tells whether a rule keeps an absolute path from being read. It is
-	// asked for the path as given and for where it leads, from several goroutines at
-	// once. Nil hides nothing.
-	ReadDenied func(path string) bool
+	// ReadDenials gives, at the beginning of each call, what tells for the whole of
+	// it whether a rule keeps an absolute path from being read. That is asked for
+	// the path as given and for where it leads, from several goroutines at once. Nil
+	// hides nothing, and costs nothing.
+	ReadDenials func() func(path string) bool
 	// GlobNoIgnore: Glob lists files that ignore files name too. Nil means yes.
 	GlobNoIgnore *bool
 	// GlobHidden: Glob lists names that begin with a dot. Nil means yes.
@@ -70,7 +71,7 @@ type Deps struct {
 // New makes the tools: Glob and Grep.
 func New(d Deps) []tool.Tool {
 	f := &family{
-		denied:      d.ReadDenied,
+		denials:     d.ReadDenials,
 		noIgnore:    d.GlobNoIgnore == nil || *d.GlobNoIgnore,
 		hidden:      d.GlobHidden == nil || *d.GlobHidden,
 		globTimeout: func() time.Duration { return d.GlobTimeout },
@@ -83,7 +84,7 @@ func New(d Deps) []tool.Tool {
 }
 
 type family struct {
-	denied           func(path string) bool
+	denials          func() func(path string) bool // nil hides nothing
 	noIgnore, hidden bool
 	globTimeout      func() time.Duration
 	grepTimeout      time.Duration
@@ -99,57 +100,64 @@ func defaultGlobTimeout() time.Duration {
 
 // root is where a search begins.
 type root struct {
-	given string // absolute
-	real  string // with every link followed
-	info  fs.FileInfo
-	skip  func(path string, dir bool) bool // for the walk; nil leaves out nothing
+	given  string // absolute
+	real   string // with every link followed
+	info   fs.FileInfo
+	denied denied
+	skip   func(path string, dir bool) bool // for the walk; nil leaves out nothing
 }
 
 // open finds the search root. A path that may not be read is refused before the
 // disk is looked at; one that is not there is a [fs.ErrNotExist].
 func (f *family) open(path string, at tool.Place) (root, error) {
 	r := root{given: path}
+	if f.denials != nil {
+		r.denied = f.denials()
+	}
 	switch {
 	case !filepath.IsAbs(path):
 		return r, fmt.Errorf("%s is a relative path and no working directory is known; give an absolute path", quoted(path))
-	case f.hides(path):
+	case r.denied.hides(path):
 		return r, deniedError(path)
 	}
 	var err error
 	if r.real, err = filepath.EvalSymlinks(path); err == nil {
-		if f.hides(r.real) {
+		if r.denied.hides(r.real) {
 			return r, deniedError(path)
 		}
 		r.info, err = os.Stat(r.real)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // or something above it is a file
-		return r, f.missing(path, at)
+		return r, missing(path, at, r.denied)
 	case err != nil:
 		return r, fmt.Errorf("the search cannot begin: %w", err)
 	case !r.info.IsDir() && !r.info.Mode().IsRegular():
 		return r, fmt.Errorf("%s is neither a file nor a folder (%s); it is not opened", path, r.info.Mode().Type())
 	}
-	if f.denied != nil {
+	if r.denied != nil {
 		r.skip = func(path string, _ bool) bool {
-			if f.denied(path) {
+			if r.denied(path) {
 				return true
 			}
 			// Below a root that is a link, rules may speak of where it leads.
 			rest, ok := strings.CutPrefix(path, r.given)
-			return ok && r.real != r.given && f.denied(filepath.Join(r.real, rest))
+			return ok && r.real != r.given && r.denied(filepath.Join(r.real, rest))
 		}
 	}
 	return r, nil
 }
 
+// denied tells for one call whether a path may not be read. Nil denies none.
+type denied func(path string) bool
+
 // hides tells whether a path or a folder above it may not be read.
-func (f *family) hides(path string) bool {
-	if f.denied == nil {
+func (d denied) hides(path string) bool {
+	if d == nil {
 		return false
 	}
 	for {
-		if f.denied(path) {
+		if d(path) {
 			return true
 		}
 		up := filepath.Dir(path)
@@ -161,12 +169,12 @@ func (f *family) hides(path string) bool {
 }
 
 // hidesLink tells whether a link leads to what may not be read.
-func (f *family) hidesLink(path string) bool {
-	if f.denied == nil {
+func (d denied) hidesLink(path string) bool {
+	if d == nil {
 		return false
 	}
 	real, err := filepath.EvalSymlinks(path)
-	return err != nil || f.hides(real)
+	return err != nil || d.hides(real)
 }
 
 func deniedError(path string) error {
@@ -179,19 +187,19 @@ func (e *missingError) Error() string { return e.msg }
 func (e *missingError) Unwrap() error { return fs.ErrNotExist }
 
 // missing is the error for a search root that is not there.
-func (f *family) missing(path string, at tool.Place) error {
+func missing(path string, at tool.Place, hidden denied) error {
 	msg := fmt.Sprintf("%s does not exist.", path)
 	if at.Cwd != "" {
 		msg += fmt.Sprintf(" The working directory is %s; leave path out to search there.", at.Cwd)
 	}
-	if name := f.similar(path); name != "" {
+	if name := similar(path, hidden); name != "" {
 		msg += fmt.Sprintf(" Did you mean %s?", name)
 	}
 	return &missingError{msg}
 }
 
 // similar finds a name beside path that differs only in letter case.
-func (f *family) similar(path string) string {
+func similar(path string, hidden denied) string {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return ""
@@ -199,7 +207,7 @@ func (f *family) similar(path string) string {
 	defer dir.Close()
 	names, _ := dir.Readdirnames(maxSimilarScan)
 	for _, name := range names {
-		if found := filepath.Join(filepath.Dir(path), name); strings.EqualFold(name, filepath.Base(path)) && found != path && !f.hides(found) {
+		if found := filepath.Join(filepath.Dir(path), name); strings.EqualFold(name, filepath.Base(path)) && found != path && !hidden.hides(found) {
 			return found
 		}
 	}
