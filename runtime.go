@@ -425,7 +425,7 @@ func (r *Runtime) pool() *registry.Pool {
 	return r.registry.Pool(registry.Select{
 		Only:   r.opts.Only,
 		Hidden: r.hidden(),
-		Denied: func(f *tool.Facts) bool { _, denied := r.policy.DeniesTool(f.Name, f); return denied },
+		Denied: r.policy.Denier(),
 	})
 }
 
