@@ -99,6 +99,7 @@ func (s *server) call(ctx context.Context, name string, in json.RawMessage, env 
 func (s *server) works(l *link) {
 	s.mu.Lock()
 	again := s.state == NeedsAuth && s.link == l
+	s.signIns = 0
 	s.mu.Unlock()
 	if again {
 		s.set(Connected, "")
@@ -232,6 +233,9 @@ func (s *server) callError(ctx context.Context, name string, err error) error {
 		s.refused(refused)
 		if refused.Static {
 			return fail(false, "the server refused the configured Authorization header; ask the user to correct it")
+		}
+		if refused.Cause != nil {
+			return fail(false, "the server asks for authentication, and no token could be got: %v", refused.Cause)
 		}
 		return &UnavailableError{s.cfg.Name, NeedsAuth, ""}
 	case errors.As(err, &late):

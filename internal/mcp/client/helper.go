@@ -26,13 +26,31 @@ var secretParts = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE"
 // runHelper runs the command that prints the headers of a server as a JSON
 // object of strings.
 func (s *server) runHelper(ctx context.Context) (map[string]string, error) {
+	out, err := s.runShell(ctx, s.cfg.HeadersHelper, "the headers helper")
+	if err != nil {
+		return nil, err
+	}
+	var headers map[string]string
+	if json.Unmarshal(out, &headers) != nil {
+		return nil, errors.New("the headers helper must print a JSON object of strings")
+	}
+	for name, value := range headers {
+		if strings.ContainsAny(name+value, "\r\n\x00") || name == "" {
+			return nil, errors.New("the headers helper printed a header with a line break")
+		}
+	}
+	return headers, nil
+}
+
+// runShell runs a helper of a server's entry and gives what it printed.
+func (s *server) runShell(ctx context.Context, command, what string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, helperTimeout)
 	defer cancel()
 	shell := []string{"/bin/sh", "-c"}
 	if runtime.GOOS == "windows" {
 		shell = []string{"cmd", "/c"}
 	}
-	cmd := exec.CommandContext(ctx, shell[0], shell[1], s.cfg.HeadersHelper)
+	cmd := exec.CommandContext(ctx, shell[0], shell[1], command)
 	cmd.Dir = s.cfg.Dir
 	ownGroup(cmd)
 	cmd.Cancel = func() error { kill(cmd); return os.ErrProcessDone }
@@ -53,22 +71,13 @@ func (s *server) runHelper(ctx context.Context) (map[string]string, error) {
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("the headers helper did not end within %s", helperTimeout)
+		return nil, fmt.Errorf("%s did not end within %s", what, helperTimeout)
 	case err != nil:
-		return nil, fmt.Errorf("the headers helper failed: %w", err)
+		return nil, fmt.Errorf("%s failed: %w", what, err)
 	case out.over:
-		return nil, fmt.Errorf("the headers helper printed more than %d bytes", maxHelperBytes)
+		return nil, fmt.Errorf("%s printed more than %d bytes", what, maxHelperBytes)
 	}
-	var headers map[string]string
-	if json.Unmarshal(out.buf.Bytes(), &headers) != nil {
-		return nil, errors.New("the headers helper must print a JSON object of strings")
-	}
-	for name, value := range headers {
-		if strings.ContainsAny(name+value, "\r\n\x00") || name == "" {
-			return nil, errors.New("the headers helper printed a header with a line break")
-		}
-	}
-	return headers, nil
+	return out.buf.Bytes(), nil
 }
 
 // limitedBuffer keeps the first bytes and swallows the rest.

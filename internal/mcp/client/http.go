@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,9 @@ type AuthError struct {
 	Header http.Header // the challenges
 	// Static: the configuration has an Authorization header, which was refused.
 	Static bool
+	// Cause is why no other token could be got where the configuration says how
+	// to get one without a person; else nil.
+	Cause error
 }
 
 func (e *AuthError) Error() string {
@@ -88,14 +92,14 @@ func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	var cause error
 	if refusal(resp) && req.URL.Host == h.host {
-		fresh := false
 		if h.s.cfg.HeadersHelper != "" {
-			fresh = h.prepare(req.Context()) == nil
-		} else if resp.StatusCode == http.StatusUnauthorized && !h.static() {
-			fresh = h.s.m.tokens.refresh(req.Context(), h.s.cfg.Name, h.s.cfg.URL, sent, h.plain()) == nil
+			cause = h.prepare(req.Context())
+		} else if cause = errors.New("it is refused"); !h.static() {
+			cause = h.reauthorize(req.Context(), resp, sent)
 		}
-		if again, ok := rewind(req); fresh && ok {
+		if again, ok := rewind(req); cause == nil && ok {
 			discard(resp)
 			if resp, _, err = h.send(again); err != nil {
 				return nil, err
@@ -106,7 +110,11 @@ func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 		h.status.Store(int32(resp.StatusCode))
 		if refusal(resp) {
 			discard(resp)
-			return nil, &AuthError{Status: resp.StatusCode, Header: http.Header{"Www-Authenticate": resp.Header["Www-Authenticate"]}, Static: h.static()}
+			refused := &AuthError{Status: resp.StatusCode, Header: http.Header{"Www-Authenticate": resp.Header["Www-Authenticate"]}, Static: h.static()}
+			if h.s.machine() && !refused.Static {
+				refused.Cause = cmp.Or(cause, errors.New("the token that it was given is refused"))
+			}
+			return nil, refused
 		}
 		return bounded(req, resp)
 	}
@@ -180,7 +188,12 @@ func (h *httpClient) static() bool {
 // plain is a client without any of the server's headers, for its authorization
 // server.
 func (h *httpClient) plain() *http.Client {
-	return &http.Client{Transport: h.base, Timeout: authTimeout}
+	return &http.Client{Transport: h.base, Timeout: authTimeout, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+		if len(via) > 5 || req.URL.Host != via[0].URL.Host || req.URL.Scheme != via[0].URL.Scheme {
+			return http.ErrUseLastResponse // what is sent there is for nobody else
+		}
+		return nil
+	}}
 }
 
 // bounded replaces an answer that is too large by an error of its call.

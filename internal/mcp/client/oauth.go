@@ -2,34 +2,38 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
-	"golang.org/x/oauth2"
 
 	"github.com/sevengate/sevengate/internal/mcp/config"
 )
 
-// SignInTimeout bounds how long a sign-in waits for the person.
-const SignInTimeout = 10 * time.Minute
+// Limits of signing in.
+const (
+	// SignInTimeout bounds how long a sign-in waits for the person.
+	SignInTimeout = 10 * time.Minute
+	// MaxSignIns is how often in a row a person signs in at a server that goes on
+	// refusing, before it is no longer tried.
+	MaxSignIns = 2
+)
 
 // Authenticate signs in at a server with OAuth: it finds the server's
 // authorization server, registers where that is needed, gives the address that
 // the person is to open to open, and waits for the answer on a port of this
 // machine. What comes of it is kept for later sessions, and the server is
-// connected to again. An error of open does not end the wait: the person may
-// open the address by hand.
+// connected to again where it is not. An error of open does not end the wait:
+// the person may open the address by hand. Where the configuration says how to
+// get a token without a person, open is not called.
 func (m *Manager) Authenticate(ctx context.Context, name string, open func(address string) error) error {
 	s, err := m.server(name)
 	if err != nil {
@@ -48,41 +52,31 @@ func (m *Manager) Authenticate(ctx context.Context, name string, open func(addre
 	if hc.static() {
 		return fmt.Errorf("MCP server %s has an Authorization header in its configuration, which is used instead of a sign-in", name)
 	}
-	plain := hc.plain()
-	refusal, err := s.probe(ctx, plain)
+	s.mu.Lock()
+	tries := s.signIns
+	s.mu.Unlock()
+	if tries >= MaxSignIns {
+		return fmt.Errorf("MCP server %s still refuses after %d sign-ins; it is not tried again before: sevengate mcp logout %s", name, tries, name)
+	}
+	got, err := s.signIn(ctx, hc.plain(), open)
 	if err != nil {
-		return fmt.Errorf("signing in to MCP server %s: %w", name, err)
-	}
-	if u := s.cfg.OAuth.AuthServerMetadataURL; u != "" {
-		if plain, err = pinMetadata(ctx, plain, u, s.cfg.URL); err != nil {
-			return fmt.Errorf("signing in to MCP server %s: %w", name, err)
-		}
-	}
-	back, err := m.listenBack(s.cfg.OAuth.CallbackPort)
-	if err != nil {
-		return fmt.Errorf("signing in to MCP server %s: %w", name, err)
-	}
-	defer back.close()
-	var got *grant
-	handler, err := auth.NewAuthorizationCodeHandler(s.signIn(back, plain, open, func(g *grant) { got = g }))
-	if err != nil {
-		return fmt.Errorf("signing in to MCP server %s: %w", name, err)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.cfg.URL, nil)
-	if err != nil {
-		return fmt.Errorf("signing in to MCP server %s: its address cannot be used", name)
-	}
-	if err := handler.Authorize(ctx, req, refusal); err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return fmt.Errorf("signing in to MCP server %s: %s", name, secretFree(err))
-	}
-	if got == nil {
-		return fmt.Errorf("signing in to MCP server %s: there is no token", name)
+		return fmt.Errorf("signing in to MCP server %s: %w", name, err)
 	}
 	if err := m.tokens.save(s.cfg.Name, s.cfg.URL, got); err != nil {
 		return err
+	}
+	s.mu.Lock()
+	s.signIns++
+	s.challenge = nil
+	linked := s.link != nil
+	s.mu.Unlock()
+	if linked { // the next request goes with the new token
+		s.set(Connected, "")
+		s.stale()
+		return nil
 	}
 	return s.restart()
 }
@@ -96,23 +90,89 @@ func (m *Manager) SignOut(name string) error {
 	if err := m.tokens.forget(s.cfg.Name, s.cfg.URL); err != nil {
 		return err
 	}
+	s.mu.Lock()
+	s.signIns = 0
+	s.mu.Unlock()
 	_ = s.restart() // one that may not run has no connection to drop
 	return nil
 }
 
+// signIn goes the way from a refusal to a token.
+func (s *server) signIn(ctx context.Context, plain *http.Client, open func(string) error) (*grant, error) {
+	refusal, asked, err := s.probe(ctx, plain)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.discover(ctx, plain, refusal, asked)
+	if err != nil {
+		return nil, err
+	}
+	before := s.m.tokens.current(s.cfg.Name, s.cfg.URL)
+	if s.machine() {
+		return s.obtain(ctx, plain, a, before)
+	}
+	back, err := s.m.listenBack(s.cfg.OAuth.CallbackPort)
+	if err != nil {
+		return nil, err
+	}
+	defer back.close()
+	f := flow{s: s, plain: plain, back: back, open: open}
+	if s.cfg.OAuth.IDP.Issuer != "" {
+		token, err := f.identity(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return s.crossApp(ctx, plain, a, before, token)
+	}
+	client, err := f.client(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	scopes := s.wanted(a, before)
+	if slices.Contains(a.meta.ScopesSupported, offlineAccess) && !slices.Contains(scopes, offlineAccess) {
+		scopes = append(scopes, offlineAccess)
+	}
+	answer, err := f.code(ctx, a, client, scopes)
+	if err != nil {
+		return nil, err
+	}
+	return s.grant(a, client, answer, scopes), nil
+}
+
+// offlineAccess is the scope that renewing without the person needs.
+const offlineAccess = "offline_access"
+
+// grant puts together what a token endpoint gave.
+func (s *server) grant(a *authority, c clientAuth, answer *tokenAnswer, scopes []string) *grant {
+	if answer.Scope != "" {
+		scopes = strings.Fields(answer.Scope)
+	}
+	return &grant{Server: s.cfg.Name, URL: s.cfg.URL, Resource: a.resource, Issuer: a.meta.Issuer, TokenEndpoint: a.meta.TokenEndpoint,
+		ClientID: c.id, ClientSecret: c.secret, Method: c.method, KeyFile: c.keyFile,
+		Access: answer.Access, Refresh: answer.Refresh, Expiry: answer.expiry(), Scopes: scopes}
+}
+
 // probe makes the server say how it wants to be signed in to: a refusal from
-// before, or a new one.
-func (s *server) probe(ctx context.Context, plain *http.Client) (*http.Response, error) {
+// before, or a new one. asked is false where it lets everybody in.
+func (s *server) probe(ctx context.Context, plain *http.Client) (header http.Header, asked bool, err error) {
+	s.mu.Lock()
+	wait := s.running && s.state == Pending && s.challenge == nil
+	s.mu.Unlock()
+	if wait { // it is being asked just now
+		limited, cancel := context.WithTimeout(ctx, s.times.Connect)
+		s.m.Wait(limited, s.cfg.Name)
+		cancel()
+	}
 	s.mu.Lock()
 	c := s.challenge
 	s.mu.Unlock()
 	if c != nil {
-		return &http.Response{StatusCode: c.status, Header: c.header, Body: http.NoBody}, nil
+		return c.header, true, nil
 	}
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + protocolHandshake + `","capabilities":{},"clientInfo":{"name":"sevengate","version":"0"}}}`
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.cfg.URL, strings.NewReader(hello))
 	if err != nil {
-		return nil, errors.New("its address cannot be used")
+		return nil, false, errors.New("its address cannot be used")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
@@ -121,162 +181,132 @@ func (s *server) probe(ctx context.Context, plain *http.Client) (*http.Response,
 	}
 	resp, err := plain.Do(req)
 	if err != nil {
-		return nil, errors.New(withoutAddress(err))
+		return nil, false, errors.New(withoutAddress(err))
 	}
 	_ = resp.Body.Close()
-	resp.Body = http.NoBody
-	if resp.StatusCode == http.StatusOK {
-		return nil, errors.New("it asks for no sign-in")
+	switch {
+	case refusal(resp):
+		return resp.Header, true, nil
+	case resp.StatusCode == http.StatusOK:
+		return nil, false, nil
 	}
-	if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
-		return nil, fmt.Errorf("it answered with status %d and asked for no sign-in", resp.StatusCode)
-	}
-	resp.StatusCode = http.StatusUnauthorized // what is asked for is the whole way, not a retry
-	return resp, nil
+	return nil, false, fmt.Errorf("it answered with status %d and asked for no sign-in", resp.StatusCode)
 }
 
-// signIn is the configuration of one sign-in.
-func (s *server) signIn(back *callback, plain *http.Client, open func(string) error, keep func(*grant)) *auth.AuthorizationCodeHandlerConfig {
-	c := &auth.AuthorizationCodeHandlerConfig{
-		RedirectURL:           back.address,
-		Client:                plain,
-		RequestRefreshToken:   true,
-		AcceptUnadvertisedIss: true,
-		AuthorizationCodeFetcher: func(ctx context.Context, a *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
-			back.expect(a.URL)
-			if err := open(a.URL); err != nil {
-				s.m.cfg.Log.Info("the address for signing in could not be opened", "server", s.cfg.Name, "error", err)
-			}
-			return back.wait(ctx)
-		},
-		NewTokenSource: func(_ context.Context, oc *oauth2.Config, t *oauth2.Token) (oauth2.TokenSource, error) {
-			keep(&grant{Server: s.cfg.Name, URL: s.cfg.URL, TokenEndpoint: oc.Endpoint.TokenURL, ClientID: oc.ClientID, ClientSecret: oc.ClientSecret,
-				SecretInBody: oc.Endpoint.AuthStyle == oauth2.AuthStyleInParams, Access: t.AccessToken, Refresh: t.RefreshToken, Expiry: t.Expiry, Scopes: oc.Scopes})
-			return oauth2.StaticTokenSource(t), nil
-		},
-	}
-	if pinned := s.cfg.OAuth.Scopes; len(pinned) > 0 {
-		c.ScopeFilter = func([]string) []string { return slices.Clone(pinned) }
-	}
-	if id := s.cfg.OAuth.ClientID; id != "" {
-		c.PreregisteredClient = &oauthex.ClientCredentials{ClientID: id}
-		if secret := s.m.vars.text("MCP_CLIENT_SECRET"); secret != "" {
-			c.PreregisteredClient.ClientSecretAuth = &oauthex.ClientSecretAuth{ClientSecret: secret}
-		}
-		return c
-	}
-	if u := s.m.cfg.ClientMetadataURL; u != "" {
-		c.ClientIDMetadataDocumentConfig = &auth.ClientIDMetadataDocumentConfig{URL: u}
-	}
-	c.DynamicClientRegistrationConfig = &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
-		ClientName: "Sevengate (" + s.cfg.Name + ")", RedirectURIs: []string{back.address}, TokenEndpointAuthMethod: "none",
-		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}, Scope: strings.Join(s.cfg.OAuth.Scopes, " "),
-	}}
-	return c
+// flow is one sign-in with a person.
+type flow struct {
+	s     *server
+	plain *http.Client
+	back  *callback
+	open  func(string) error
 }
 
-// callback waits on a port of this machine for the answer that the browser
-// brings.
-type callback struct {
-	address string
-	servers []*http.Server
-	done    sync.WaitGroup
-	answers chan url.Values
-
-	mu    sync.Mutex
-	state string // of the sign-in that is waited for
-}
-
-func (m *Manager) listenBack(port int) (*callback, error) {
-	if port == 0 {
-		port = m.vars.number("MCP_OAUTH_CALLBACK_PORT", 1, 0)
+// client gives who we are to the authorization server, and registers where
+// nothing else is agreed.
+func (f flow) client(ctx context.Context, a *authority) (clientAuth, error) {
+	s := f.s
+	if s.cfg.OAuth.ClientID != "" {
+		return s.known(a.meta.TokenEndpointAuthMethodsSupported), nil
 	}
-	first, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if u := s.m.cfg.ClientMetadataURL; u != "" && a.meta.ClientIDMetadataDocumentSupported {
+		return clientAuth{id: u, method: methodNone}, nil
+	}
+	if a.meta.RegistrationEndpoint == "" {
+		return clientAuth{}, errors.New("its authorization server takes no registrations; ask its provider for a client and set oauth.clientId")
+	}
+	grants := []string{"authorization_code"}
+	if g := a.meta.GrantTypesSupported; len(g) == 0 || slices.Contains(g, "refresh_token") {
+		grants = append(grants, "refresh_token")
+	}
+	method := methodNone
+	if m := a.meta.TokenEndpointAuthMethodsSupported; len(m) > 0 && !slices.Contains(m, methodNone) {
+		method = chooseMethod(m, clientAuth{secret: "to come"})
+	}
+	got, err := oauthex.RegisterClient(ctx, a.meta.RegistrationEndpoint, &oauthex.ClientRegistrationMetadata{
+		ClientName: "Sevengate (" + s.cfg.Name + ")", RedirectURIs: []string{f.back.address}, TokenEndpointAuthMethod: method, ApplicationType: "native",
+		GrantTypes: grants, ResponseTypes: []string{"code"}, Scope: strings.Join(s.cfg.OAuth.Scopes, " "),
+	}, f.plain)
 	if err != nil {
-		return nil, fmt.Errorf("listening for the answer of the browser: %w", err)
+		return clientAuth{}, registrationError(err)
 	}
-	port = first.Addr().(*net.TCPAddr).Port
-	c := &callback{address: fmt.Sprintf("http://localhost:%d/callback", port), answers: make(chan url.Values, 1)}
-	listeners := []net.Listener{first}
-	// localhost may mean the other kind of address first.
-	if second, err := net.Listen("tcp", net.JoinHostPort("::1", strconv.Itoa(port))); err == nil {
-		listeners = append(listeners, second)
-	}
-	for _, l := range listeners {
-		srv := &http.Server{Handler: http.HandlerFunc(c.serve), ReadHeaderTimeout: 5 * time.Second}
-		c.servers = append(c.servers, srv)
-		c.done.Go(func() { _ = srv.Serve(l) })
+	c := clientAuth{id: got.ClientID, secret: got.ClientSecret, method: got.TokenEndpointAuthMethod}
+	switch {
+	case c.secret == "":
+		c.method = methodNone
+	case c.method != methodBasic && c.method != methodPost:
+		c.method = chooseMethod(a.meta.TokenEndpointAuthMethodsSupported, c)
 	}
 	return c, nil
 }
 
-func (c *callback) close() {
-	for _, s := range c.servers {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second) // lets the last page be read
-		if s.Shutdown(ctx) != nil {
-			_ = s.Close()
-		}
-		cancel()
+// registrationError words a refused registration without the answer, which may
+// hold secrets.
+func registrationError(err error) error {
+	var told *oauthex.ClientRegistrationError
+	if errors.As(err, &told) {
+		return errors.New("the authorization server refused the registration: " + oneLine(strings.TrimSpace(told.ErrorCode+" "+told.ErrorDescription)))
 	}
-	c.done.Wait()
+	var u *url.Error
+	if errors.As(err, &u) {
+		return errors.New("registering at the authorization server: " + withoutAddress(err))
+	}
+	return errors.New("the authorization server refused the registration, or its answer cannot be read")
 }
 
-// expect notes which sign-in is waited for: other answers are not ours.
-func (c *callback) expect(address string) {
-	if u, err := url.Parse(address); err == nil {
-		c.mu.Lock()
-		c.state = u.Query().Get("state")
-		c.mu.Unlock()
+// known is the client that the configuration names.
+func (s *server) known(supported []string) clientAuth {
+	c := clientAuth{id: s.cfg.OAuth.ClientID, secret: s.m.vars.text("MCP_CLIENT_SECRET"), keyFile: s.cfg.OAuth.PrivateKeyFile}
+	if c.secret == "" {
+		c.secret = s.m.tokens.secret(s.cfg.Name, s.cfg.URL)
 	}
+	c.method = chooseMethod(supported, c)
+	return c
 }
 
-func (c *callback) serve(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	q := r.URL.Query()
-	c.mu.Lock()
-	state := c.state
-	c.mu.Unlock()
-	if r.Method != http.MethodGet || r.URL.Path != "/callback" || state == "" || q.Get("state") != state {
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, "This is not the sign-in that is waited for.\n")
-		return
+// code sends the person to the authorization server and turns what comes back
+// into a token.
+func (f flow) code(ctx context.Context, a *authority, c clientAuth, scopes []string) (*tokenAnswer, error) {
+	if !slices.Contains(a.meta.CodeChallengeMethodsSupported, "S256") {
+		return nil, errors.New("the authorization server does not say that it supports PKCE with S256, without which a sign-in is not safe")
 	}
-	select {
-	case c.answers <- q:
-	default: // it was brought already
+	u, err := url.Parse(a.meta.AuthorizationEndpoint)
+	if err != nil || u.Host == "" {
+		return nil, errors.New("the authorization server names no authorization endpoint")
 	}
-	if q.Get("error") != "" {
-		_, _ = io.WriteString(w, "The sign-in was refused. You can close this page.\n")
-		return
+	verifier, state := rand.Text()+rand.Text(), rand.Text()
+	sum := sha256.Sum256([]byte(verifier))
+	q := u.Query()
+	q.Set("response_type", "code")
+	q.Set("client_id", c.id)
+	q.Set("redirect_uri", f.back.address)
+	q.Set("state", state)
+	q.Set("code_challenge", base64.RawURLEncoding.EncodeToString(sum[:]))
+	q.Set("code_challenge_method", "S256")
+	if a.resource != "" {
+		q.Set("resource", a.resource)
 	}
-	_, _ = io.WriteString(w, "You are signed in. You can close this page.\n")
-}
-
-func (c *callback) wait(ctx context.Context) (*auth.AuthorizationResult, error) {
-	select {
-	case q := <-c.answers:
-		if e := q.Get("error"); e != "" {
-			return nil, fmt.Errorf("it was refused: %s", oneLine(strings.TrimSpace(e+" "+q.Get("error_description"))))
-		}
-		if q.Get("code") == "" {
-			return nil, errors.New("the answer has no code")
-		}
-		return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if len(scopes) > 0 {
+		q.Set("scope", strings.Join(scopes, " "))
 	}
-}
-
-// secretFree words an error of a sign-in without what servers answered, which
-// may hold tokens.
-func secretFree(err error) string {
-	var refused *oauth2.RetrieveError
-	if errors.As(err, &refused) {
-		if refused.ErrorCode != "" {
-			return "the authorization server refused: " + oneLine(strings.TrimSpace(refused.ErrorCode+" "+refused.ErrorDescription))
-		}
-		return "the authorization server refused the code"
+	if slices.Contains(scopes, offlineAccess) {
+		q.Set("prompt", "consent") // without which OpenID providers ignore that scope
 	}
-	return withoutAddress(err)
+	u.RawQuery = q.Encode()
+	f.back.expect(state)
+	if err := f.open(u.String()); err != nil {
+		f.s.m.cfg.Log.Info("the address for signing in could not be opened", "server", f.s.cfg.Name, "error", withoutAddress(err))
+	}
+	back, err := f.back.wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// The answer must come from where the person was sent to (RFC 9207).
+	if iss := back.Get("iss"); iss != a.meta.Issuer && (iss != "" || a.meta.AuthorizationResponseIssParameterSupported) {
+		return nil, errors.New("the answer came from another authorization server than the person was sent to")
+	}
+	form := url.Values{"grant_type": {"authorization_code"}, "code": {back.Get("code")}, "redirect_uri": {f.back.address}, "code_verifier": {verifier}}
+	if a.resource != "" {
+		form.Set("resource", a.resource)
+	}
+	return c.request(ctx, f.plain, a.meta.TokenEndpoint, a.meta.Issuer, form)
 }

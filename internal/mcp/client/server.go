@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,6 +66,7 @@ type server struct {
 	link        *link              // nil unless connected
 	lists       lists
 	challenge   *challenge // of the last refusal
+	signIns     int        // in a row, after which it still refused
 	lastRefresh time.Time
 }
 
@@ -255,7 +257,7 @@ func (s *server) serve(ctx context.Context) (connected bool, err error) {
 	}
 	defer l.close()
 	s.mu.Lock()
-	s.link, s.lists, s.lastRefresh, s.challenge = l, got, time.Now(), nil
+	s.link, s.lists, s.lastRefresh, s.challenge, s.signIns = l, got, time.Now(), nil, 0
 	s.mu.Unlock()
 	s.set(Connected, "")
 	for {
@@ -340,11 +342,17 @@ func (s *server) refused(e *AuthError) {
 	s.mu.Lock()
 	s.challenge = &challenge{e.Status, e.Header}
 	s.mu.Unlock()
-	if e.Static {
+	want := demandOf(e.Header)
+	switch {
+	case e.Static:
 		s.set(Failed, fmt.Sprintf("the server refused the configured Authorization header (status %d); correct it in the configuration", e.Status))
-		return
+	case e.Cause != nil:
+		s.set(Failed, fmt.Sprintf("the server asks for authentication (status %d), and no token could be got: %v", e.Status, e.Cause))
+	case want.more && len(want.scopes) > 0:
+		s.set(NeedsAuth, fmt.Sprintf("the server asks for more rights (%s); run: sevengate mcp login %s", oneLine(strings.Join(want.scopes, " ")), s.cfg.Name))
+	default:
+		s.set(NeedsAuth, fmt.Sprintf("the server asks for authentication (status %d); run: sevengate mcp login %s", e.Status, s.cfg.Name))
 	}
-	s.set(NeedsAuth, fmt.Sprintf("the server asks for authentication (status %d); run: sevengate mcp login %s", e.Status, s.cfg.Name))
 }
 
 // restart asks for a new connection.
@@ -358,9 +366,8 @@ func (s *server) restart() error {
 	case s.kick <- struct{}{}:
 	default:
 	}
-	if s.state != Connected {
-		s.state, s.reason = Pending, ""
-	}
+	s.link = nil // what is called from now on waits for the new one
+	s.state, s.reason = Pending, ""
 	return nil
 }
 

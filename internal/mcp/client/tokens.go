@@ -1,13 +1,13 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -28,11 +28,14 @@ const (
 // grant is what a person's sign-in at a server came to. It is a secret.
 type grant struct {
 	Server        string    `json:"server"`
-	URL           string    `json:"url"` // the server it is for
+	URL           string    `json:"url"`      // the server it is for
+	Resource      string    `json:"resource"` // as tokens name the server
+	Issuer        string    `json:"issuer"`   // the authorization server
 	TokenEndpoint string    `json:"tokenEndpoint"`
 	ClientID      string    `json:"clientId"`
 	ClientSecret  string    `json:"clientSecret,omitempty"`
-	SecretInBody  bool      `json:"secretInBody,omitempty"`
+	Method        string    `json:"method,omitempty"` // of showing who we are
+	KeyFile       string    `json:"keyFile,omitempty"`
 	Access        string    `json:"accessToken"`
 	Refresh       string    `json:"refreshToken,omitempty"`
 	Expiry        time.Time `json:"expiry,omitzero"`
@@ -69,8 +72,7 @@ func newTokenStore(stateDir string) *tokenStore {
 // slot gives a server's place, by name and address: a token never goes to
 // another address that has taken the name over.
 func (t *tokenStore) slot(name, address string) *tokenSlot {
-	sum := sha256.Sum256([]byte(name + "\x00" + address))
-	key := "mcp-" + hex.EncodeToString(sum[:12])
+	key := slotKey(name, address)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.slots[key]
@@ -82,6 +84,12 @@ func (t *tokenStore) slot(name, address string) *tokenSlot {
 		t.slots[key] = s
 	}
 	return s
+}
+
+// slotKey names a server at an address.
+func slotKey(name, address string) string {
+	sum := sha256.Sum256([]byte(name + "\x00" + address))
+	return "mcp-" + hex.EncodeToString(sum[:12])
 }
 
 // load gives the grant; fresh reads it again. The caller holds the lock.
@@ -105,31 +113,82 @@ func (s *tokenSlot) keep(g *grant) error {
 	if s.path == "" {
 		return nil
 	}
-	fail := func(err error) error { return fmt.Errorf("keeping the sign-in: %w", err) }
-	dir := filepath.Dir(s.path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fail(err)
+	if err := keepSecret(s.path, g); err != nil {
+		return fmt.Errorf("keeping the sign-in: %w", err)
 	}
-	data, err := json.Marshal(g)
+	return nil
+}
+
+// keepSecret writes what only the owner may read, whole or not at all.
+func keepSecret(path string, v any) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	data, err := json.Marshal(v)
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	f, err := os.CreateTemp(dir, ".mcp-*") // made with mode 0600
 	if err != nil {
-		return fail(err)
+		return err
 	}
 	_, err = f.Write(data)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), s.path)
+		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
-		return fail(err)
+	}
+	return err
+}
+
+// clientSecret is what an authorization server's provider gave for a client.
+type clientSecret struct {
+	Secret string `json:"clientSecret"`
+}
+
+// KeepClientSecret keeps, in the state folder, the secret of the client that a
+// server's entry names (oauth.clientId), since no secret stands in a
+// configuration. It holds for that server at that address only; an empty one is
+// forgotten. The variable MCP_CLIENT_SECRET goes before it.
+func KeepClientSecret(stateDir, name, address, secret string) error {
+	path := newTokenStore(stateDir).secretPath(name, address)
+	if path == "" {
+		return errors.New("keeping the client's secret: there is no state folder")
+	}
+	var err error
+	if secret == "" {
+		if err = os.Remove(path); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	} else {
+		err = keepSecret(path, clientSecret{secret})
+	}
+	if err != nil {
+		return fmt.Errorf("keeping the client's secret: %w", err)
 	}
 	return nil
+}
+
+// secretPath is where the secret of a server's client is kept.
+func (t *tokenStore) secretPath(name, address string) string {
+	if t.dir == "" {
+		return ""
+	}
+	return filepath.Join(t.dir, slotKey(name, address)+"-client.json")
+}
+
+// secret reads the kept secret of a server's client; empty where there is none.
+func (t *tokenStore) secret(name, address string) string {
+	var c clientSecret
+	if data, err := os.ReadFile(t.secretPath(name, address)); err == nil {
+		_ = json.Unmarshal(data, &c)
+	}
+	return c.Secret
 }
 
 // save keeps a new grant for a server.
@@ -189,6 +248,31 @@ func (t *tokenStore) refresh(ctx context.Context, name, address, refused string,
 	return err
 }
 
+// replace keeps what get gives in the place of the refused token, unless that
+// was replaced since. get runs for one caller at a time.
+func (t *tokenStore) replace(name, address, refused string, get func(before *grant) (*grant, error)) error {
+	s := t.slot(name, address)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.load(true)
+	if before != nil && before.Access != refused {
+		return nil
+	}
+	g, err := get(before)
+	if err != nil {
+		return err
+	}
+	return s.keep(g)
+}
+
+// current gives the grant for a server, nil where there is none.
+func (t *tokenStore) current(name, address string) *grant {
+	s := t.slot(name, address)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.load(false)
+}
+
 // renew gets a new token. Another process may have done so already, which with
 // rotating tokens makes ours worthless: its result is taken instead. The caller
 // holds the lock.
@@ -203,43 +287,18 @@ func (s *tokenSlot) renew(ctx context.Context, old *grant, client *http.Client) 
 	if g.Refresh == "" {
 		return nil, errors.New("the sign-in cannot be renewed")
 	}
-	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}, "client_id": {g.ClientID}, "resource": {g.URL}}
-	if g.ClientSecret != "" && g.SecretInBody {
-		form.Set("client_secret", g.ClientSecret)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.TokenEndpoint, strings.NewReader(form.Encode()))
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}, "resource": {cmp.Or(g.Resource, g.URL)}}
+	answer, err := clientAuth{g.ClientID, g.ClientSecret, g.Method, g.KeyFile}.request(ctx, client, g.TokenEndpoint, g.Issuer, form)
 	if err != nil {
-		return nil, errors.New("the address for renewing the sign-in cannot be used")
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Accept", "application/json")
-	if g.ClientSecret != "" && !g.SecretInBody {
-		req.SetBasicAuth(url.QueryEscape(g.ClientID), url.QueryEscape(g.ClientSecret))
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("renewing the sign-in: %s", withoutAddress(err))
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err != nil || resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("renewing the sign-in was refused (status %d)", resp.StatusCode)
-	}
-	var answer struct {
-		Access  string  `json:"access_token"`
-		Refresh string  `json:"refresh_token"`
-		Expires float64 `json:"expires_in"`
-	}
-	if json.Unmarshal(data, &answer) != nil || answer.Access == "" {
-		return nil, errors.New("the answer to renewing the sign-in cannot be read")
+		return nil, fmt.Errorf("renewing the sign-in: %w", err)
 	}
 	next := *g
-	next.Access, next.Expiry = answer.Access, time.Time{}
+	next.Access, next.Expiry = answer.Access, answer.expiry()
 	if answer.Refresh != "" {
 		next.Refresh = answer.Refresh
 	}
-	if answer.Expires > 0 {
-		next.Expiry = time.Now().Add(time.Duration(answer.Expires * float64(time.Second)))
+	if answer.Scope != "" {
+		next.Scopes = strings.Fields(answer.Scope)
 	}
 	return &next, s.keep(&next)
 }

@@ -419,7 +419,8 @@ func checkEntry(entry json.RawMessage) error {
 	var oauth map[string]json.RawMessage
 	_ = json.Unmarshal(fields["oauth"], &oauth)
 	for key := range oauth {
-		if k := strings.ToLower(key); strings.Contains(k, "secret") || strings.Contains(k, "token") {
+		switch strings.ToLower(strings.ReplaceAll(key, "_", "")) {
+		case "clientsecret", "secret", "token", "accesstoken", "refreshtoken":
 			return fmt.Errorf("oauth.%s: secrets are not kept in this file; give the client's secret as MCP_CLIENT_SECRET when you sign in (sevengate mcp login)", clipName(key))
 		}
 	}

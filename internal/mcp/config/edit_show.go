@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -26,25 +27,39 @@ type Shown struct {
 	URL           string            `json:"url,omitempty"`
 	Headers       map[string]string `json:"headers,omitempty"`
 	HeadersHelper string            `json:"headersHelper,omitempty"`
-	ClientID      string            `json:"oauthClientId,omitempty"`
-	CallbackPort  int               `json:"oauthCallbackPort,omitempty"`
-	Scopes        string            `json:"oauthScopes,omitempty"`
-	SignIn        string            `json:"oauthMetadataUrl,omitempty"`
-	Timeout       string            `json:"timeout,omitempty"` // milliseconds
-	AlwaysLoad    *bool             `json:"alwaysLoad,omitempty"`
-	Disabled      bool              `json:"disabled,omitempty"`
+	// OAuth and Other are the fields of "oauth", and all further fields, as they
+	// stand there.
+	OAuth map[string]json.RawMessage `json:"oauth,omitempty"`
+	Other map[string]json.RawMessage `json:"other,omitempty"`
 }
+
+// shownApart are the fields that have a place of their own in Shown.
+var shownApart = []string{"type", "command", "args", "env", "url", "headers", "headersHelper", "oauth"}
 
 // Show reads an entry for display. With mask, values that may be secrets are
 // replaced by [Mask]: those of variables, headers and the query of an address,
-// passwords in addresses, and arguments that are named like secrets.
+// passwords in addresses, arguments that are named like secrets, and fields that
+// are not known.
 func Show(raw json.RawMessage, mask bool) (Shown, error) {
 	var w wireServer
 	if err := json.Unmarshal(raw, &w); err != nil {
 		return Shown{}, fmt.Errorf("the entry cannot be read: %s", jsonError(err))
 	}
-	s := Shown{Type: Transport(w.Type), Command: w.Command, Args: w.Args, Headers: w.Headers, HeadersHelper: w.HeadersHelper,
-		Timeout: string(w.Timeout), AlwaysLoad: w.AlwaysLoad, Disabled: w.Disabled}
+	s := Shown{Type: Transport(w.Type), Command: w.Command, Args: w.Args, Headers: w.Headers, HeadersHelper: w.HeadersHelper}
+	if err := json.Unmarshal(raw, &s.Other); err != nil {
+		return Shown{}, fmt.Errorf("the entry cannot be read: %s", jsonError(err))
+	}
+	for key := range s.Other { // however it is written: the decoder is not strict about letters
+		switch {
+		case strings.EqualFold(key, "oauth"):
+			if err := json.Unmarshal(s.Other[key], &s.OAuth); err != nil {
+				return Shown{}, fmt.Errorf("oauth cannot be read: %s", jsonError(err))
+			}
+			delete(s.Other, key)
+		case slices.Contains(shownApart, key):
+			delete(s.Other, key)
+		}
+	}
 	switch w.Type {
 	case "":
 		s.Type = Stdio
@@ -60,14 +75,18 @@ func Show(raw json.RawMessage, mask bool) (Shown, error) {
 			s.Env[k] = string(v)
 		}
 	}
-	if o := w.OAuth; o != nil {
-		s.ClientID, s.CallbackPort, s.Scopes, s.SignIn = o.ClientID, o.CallbackPort, o.Scopes, o.AuthServerMetadataURL
-	}
 	if mask {
 		s.Args, s.URL = maskArgs(s.Args), maskURL(s.URL)
 		for _, m := range []map[string]string{s.Env, s.Headers} {
 			for k := range m {
 				m[k] = Mask
+			}
+		}
+		for _, m := range []map[string]json.RawMessage{s.OAuth, s.Other} {
+			for k, v := range m {
+				if !harmless(k, v) {
+					m[k] = json.RawMessage(`"` + Mask + `"`)
+				}
 			}
 		}
 	}
@@ -101,23 +120,22 @@ func (s Shown) Lines() (out [][2]string) {
 		add("url", visible(s.URL))
 	}
 	sorted("header", ": ", s.Headers)
-	for _, f := range [][2]string{{"headers from", s.HeadersHelper}, {"client id", s.ClientID}, {"scopes", s.Scopes}, {"sign-in", s.SignIn}} {
-		if f[1] != "" {
-			add(f[0], visible(f[1]))
+	if s.HeadersHelper != "" {
+		add("headers from", visible(s.HeadersHelper))
+	}
+	further := func(before string, m map[string]json.RawMessage) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			var text string
+			if json.Unmarshal(m[k], &text) != nil {
+				var b bytes.Buffer
+				_ = json.Compact(&b, m[k]) // it was read before
+				text = b.String()
+			}
+			add(before+visible(k), visible(text))
 		}
 	}
-	if s.CallbackPort != 0 {
-		add("callback", strconv.Itoa(s.CallbackPort))
-	}
-	if s.Timeout != "" {
-		add("timeout", s.Timeout+" ms")
-	}
-	if s.AlwaysLoad != nil {
-		add("alwaysLoad", strconv.FormatBool(*s.AlwaysLoad))
-	}
-	if s.Disabled {
-		add("disabled", "true")
-	}
+	further("oauth.", s.OAuth)
+	further("", s.Other)
 	return out
 }
 
@@ -126,6 +144,16 @@ func (s Shown) Variables() bool {
 	has := func(v string) bool { return strings.Contains(v, "${") }
 	return has(s.Command) || has(s.URL) || slices.ContainsFunc(s.Args, has) ||
 		slices.ContainsFunc(slices.Collect(maps.Values(s.Env)), has) || slices.ContainsFunc(slices.Collect(maps.Values(s.Headers)), has)
+}
+
+// harmless tells that a further field cannot hold a secret.
+func harmless(key string, value json.RawMessage) bool {
+	switch key {
+	case "clientId", "callbackPort", "scopes", "authServerMetadataUrl":
+		return true
+	}
+	text := strings.TrimSpace(string(value))
+	return text == "true" || text == "false" || text != "" && strings.Trim(text, "0123456789") == ""
 }
 
 // hidden tells of characters that a reader does not see as what they are.

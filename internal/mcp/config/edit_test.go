@@ -402,7 +402,8 @@ func TestTwoProcessesLoseNothing(t *testing.T) {
 
 func TestShown(t *testing.T) {
 	raw := json.RawMessage(`{"command":"npx","args":["-y","a b","","--token","s3cret","--api-key=s3cret","-v","x","PASSWORD=s3cret","Authorization: Bearer s3cret","pg://u:s3cret@h/db?k=s3cret","--key","--other"],
-		"env":{"TOKEN":"s3cret","LINE":"a\u001b[2Jb"},"headers":{"A":"s3cret"},"url":"https://u:s3cret@h/p?t=s3cret&s3cret#s3cret"}`)
+		"env":{"TOKEN":"s3cret","LINE":"a\u001b[2Jb"},"headers":{"A":"s3cret"},"url":"https://u:s3cret@h/p?t=s3cret&s3cret#s3cret",
+		"timeout":5000,"alwaysLoad":true,"later":{"deep":"s3cret"},"oauth":{"clientId":"me","later":"s3cret"}}`)
 	masked, err := Show(raw, true)
 	if err != nil {
 		t.Fatal(err)
@@ -411,7 +412,7 @@ func TestShown(t *testing.T) {
 	if strings.Contains(text, "s3cret") {
 		t.Errorf("a secret is shown: %s", text)
 	}
-	for _, want := range []string{`npx -y "a b" "" --token *** --api-key=*** -v x PASSWORD=*** "Authorization: ***" pg://***@h/db?k=*** --key --other`, "TOKEN=***", "A: ***", "https://***@h/p?t=***&***#***"} {
+	for _, want := range []string{`npx -y "a b" "" --token *** --api-key=*** -v x PASSWORD=*** "Authorization: ***" pg://***@h/db?k=*** --key --other`, "TOKEN=***", "A: ***", "[timeout 5000]", "[alwaysLoad true]", "[later ***]", "[oauth.clientId me]", "[oauth.later ***]", "https://***@h/p?t=***&***#***"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in %s", want, text)
 		}
@@ -423,7 +424,7 @@ func TestShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := fmt.Sprint(open.Lines()); !strings.Contains(text, `LINE="a\x1b[2Jb"`) || !strings.Contains(text, "--token s3cret") || open.Variables() {
+	if text := fmt.Sprint(open.Lines()); !strings.Contains(text, `LINE="a\x1b[2Jb"`) || !strings.Contains(text, "--token s3cret") || !strings.Contains(text, `[later {"deep":"s3cret"}]`) || open.Variables() {
 		t.Error(text)
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,6 +92,28 @@ type OAuth struct {
 	CallbackPort          int
 	Scopes                []string
 	AuthServerMetadataURL string
+	// Grant is how a token is had: empty for a person's sign-in, or
+	// [ClientCredentials].
+	Grant string
+	// PrivateKeyFile is a PEM file with the key that the client signs with in
+	// place of a secret.
+	PrivateKeyFile string
+	// IDP is an organisation's identity provider, whose word the server's
+	// authorization server takes.
+	IDP IDP
+}
+
+// ClientCredentials is the grant in which the program itself is the client, and
+// no person.
+const ClientCredentials = "client_credentials"
+
+// IDP is an identity provider.
+type IDP struct {
+	Issuer   string
+	ClientID string
+	// TokenHelper is a shell command that prints an ID token; without one the
+	// person signs in.
+	TokenHelper string
 }
 
 // Endpoint is the address or the command line, for display: without query,
@@ -173,6 +197,13 @@ type wireServer struct {
 		CallbackPort          int    `json:"callbackPort"`
 		Scopes                string `json:"scopes"`
 		AuthServerMetadataURL string `json:"authServerMetadataUrl"`
+		Grant                 string `json:"grant"`
+		PrivateKeyFile        string `json:"privateKeyFile"`
+		IDP                   *struct {
+			Issuer      string `json:"issuer"`
+			ClientID    string `json:"clientId"`
+			TokenHelper string `json:"tokenHelper"`
+		} `json:"idp"`
 	} `json:"oauth"`
 	Timeout    json.Number `json:"timeout"`
 	AlwaysLoad *bool       `json:"alwaysLoad"`
@@ -272,6 +303,32 @@ func parse(name string, raw json.RawMessage, scope Scope, file, dir string, look
 		if u := o.AuthServerMetadataURL; u != "" && !strings.HasPrefix(u, "https://") && !loopback(u) {
 			return bad("oauth.authServerMetadataUrl must begin with https://")
 		}
+		if scope == ScopeProject && (o.Grant != "" || o.PrivateKeyFile != "" || o.IDP != nil) {
+			// They would give secrets of the person to whom the repository names.
+			return bad("oauth.grant, oauth.privateKeyFile and oauth.idp cannot be set by a repository")
+		}
+		switch o.Grant {
+		case "", "authorization_code":
+		case ClientCredentials:
+			if o.ClientID == "" {
+				return bad("oauth.grant %s needs oauth.clientId", ClientCredentials)
+			}
+			s.OAuth.Grant = o.Grant
+		default:
+			return bad("oauth.grant is %q; it must be authorization_code or %s", o.Grant, ClientCredentials)
+		}
+		if s.OAuth.PrivateKeyFile = x.expand(o.PrivateKeyFile); s.OAuth.PrivateKeyFile != "" && !filepath.IsAbs(s.OAuth.PrivateKeyFile) {
+			s.OAuth.PrivateKeyFile = filepath.Join(dir, s.OAuth.PrivateKeyFile)
+		}
+		if p := o.IDP; p != nil {
+			s.OAuth.IDP = IDP{p.Issuer, p.ClientID, p.TokenHelper}
+			switch {
+			case !strings.HasPrefix(p.Issuer, "https://") && !loopback(p.Issuer):
+				return bad("oauth.idp.issuer must begin with https://")
+			case p.ClientID == "" || o.ClientID == "":
+				return bad("oauth.idp needs both oauth.idp.clientId and oauth.clientId")
+			}
+		}
 	}
 	switch w.Type {
 	case "", "stdio":
@@ -319,8 +376,8 @@ func loopback(raw string) bool {
 	if err != nil {
 		return false
 	}
-	h := u.Hostname()
-	return h == "localhost" || h == "::1" || strings.HasPrefix(h, "127.")
+	addr, err := netip.ParseAddr(u.Hostname())
+	return u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && addr.IsLoopback())
 }
 
 // fingerprint identifies an entry by its meaning: white space and the order of
