@@ -12,8 +12,9 @@ import (
 
 // groupRoot is what all commands of a Runner have in common.
 type groupRoot struct {
-	token string
-	dir   string
+	token     string
+	dir       string
+	unlimited string // why there is no limit of memory
 }
 
 // group is the process group of one command: without /proc and cgroups, children that leave it are out of reach.
@@ -23,7 +24,9 @@ type group struct {
 	reaped atomic.Bool
 }
 
-func newGroupRoot(token string, _ bool) *groupRoot { return &groupRoot{token: token} }
+func newGroupRoot(token string, _ bool, _ int64) *groupRoot {
+	return &groupRoot{token: token, unlimited: "only Linux has cgroups"}
+}
 
 func (r *groupRoot) newGroup(seq int64, _ bool) *group {
 	return &group{marker: r.token + "." + strconv.FormatInt(seq, 10)}
@@ -34,6 +37,8 @@ func (g *group) inCgroup() bool              { return false }
 func (g *group) started(pid int)             { g.pid = pid }
 func (g *group) shellReaped()                { g.reaped.Store(true) }
 func (g *group) release()                    {}
+
+func (g *group) killedForMemory() bool { return false }
 
 func (g *group) term() { _ = syscall.Kill(-g.pid, syscall.SIGTERM) }
 

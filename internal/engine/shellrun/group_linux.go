@@ -20,6 +20,8 @@ import (
 type groupRoot struct {
 	token string
 	dir   string // cgroup of the Runner; empty: no cgroups
+	// unlimited tells why there is no limit of memory although one is asked for.
+	unlimited string
 }
 
 // group is everything that one command started.
@@ -35,12 +37,18 @@ type group struct {
 	seen map[int]uint64 // members found when it was asked to end, with their start: their parents may be gone since
 }
 
-func newGroupRoot(token string, useCgroup bool) *groupRoot {
+func newGroupRoot(token string, useCgroup bool, memory int64) *groupRoot {
 	g := &groupRoot{token: token}
 	if !useCgroup {
+		g.unlimited = "cgroups are switched off"
 		return g
 	}
-	own := ownCgroup()
+	top, own := ownCgroup()
+	if memory > 0 {
+		if g.dir, g.unlimited = limited(top, own, "sevengate-"+token, memory); g.dir != "" {
+			return g
+		}
+	}
 	if own == "" {
 		return g
 	}
@@ -57,11 +65,11 @@ func newGroupRoot(token string, useCgroup bool) *groupRoot {
 	return g
 }
 
-// ownCgroup returns the directory of this process's cgroup in the version 2 hierarchy, or "".
-func ownCgroup() string {
+// ownCgroup returns the directory of this process's cgroup in the version 2 hierarchy, or "", and the one at its top.
+func ownCgroup() (top, dir string) {
 	membership, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
-		return ""
+		return "", ""
 	}
 	own := ""
 	for line := range strings.Lines(string(membership)) {
@@ -71,7 +79,7 @@ func ownCgroup() string {
 	}
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if own == "" || err != nil {
-		return ""
+		return "", ""
 	}
 	for line := range strings.Lines(string(mounts)) {
 		before, after, ok := strings.Cut(line, " - ")
@@ -84,9 +92,9 @@ func ownCgroup() string {
 		if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
 			continue
 		}
-		return filepath.Join(f[4], rel)
+		return f[4], filepath.Join(f[4], rel)
 	}
-	return ""
+	return "", ""
 }
 
 func (r *groupRoot) newGroup(seq int64, useCgroup bool) *group {

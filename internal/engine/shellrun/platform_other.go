@@ -24,8 +24,9 @@ func (k *keeper) forget(*group) {}
 func (k *keeper) close()        {}
 
 type groupRoot struct {
-	token string
-	dir   string
+	token     string
+	dir       string
+	unlimited string // why there is no limit of memory
 }
 
 // group is the shell process alone.
@@ -34,13 +35,17 @@ type group struct {
 	proc   *os.Process
 }
 
-func newGroupRoot(token string, _ bool) *groupRoot { return &groupRoot{token: token} }
+func newGroupRoot(token string, _ bool, _ int64) *groupRoot {
+	return &groupRoot{token: token, unlimited: "only Linux has cgroups"}
+}
 
 func (r *groupRoot) newGroup(seq int64, _ bool) *group {
 	return &group{marker: r.token + "." + strconv.FormatInt(seq, 10)}
 }
 func (r *groupRoot) killAll([]*group) error { return nil }
 func (r *groupRoot) close()                 {}
+
+func (g *group) killedForMemory() bool { return false }
 
 func (g *group) term() { g.kill() }
 func (g *group) kill() error {

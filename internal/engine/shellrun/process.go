@@ -125,6 +125,8 @@ type Result struct {
 	LeftBehind bool
 	// NotRun: a start-up file (Options.EnvFile or the snapshot) ended the shell before the command was reached.
 	NotRun bool
+	// OutOfMemory: the kernel has killed something of the command because Options.MemoryLimit was reached.
+	OutOfMemory bool
 	// Err is trouble of the Runner's own: output that could not be written, processes that would not end.
 	Err error
 }
@@ -394,6 +396,7 @@ func (p *Process) finish(e exit, reason KillReason, err error) {
 		ExitCode: e.code, Signal: e.signal, Killed: reason, Duration: e.at.Sub(p.start),
 		Dir: dir, DirKnown: dir != "", OutputFile: p.file, OutputSize: s.size, Lines: s.lines,
 		OutputOpen: open, LeftBehind: left, NotRun: !ready && len(p.spec.Program) == 0 && reason == "" && e.signal == "", Err: err,
+		OutOfMemory: p.r.opts.MemoryLimit > 0 && p.group.killedForMemory(),
 	}
 	if dir == "" {
 		p.res.Dir = p.spec.Dir

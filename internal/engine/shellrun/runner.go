@@ -37,6 +37,9 @@ type Options struct {
 	EnvFile string
 	// Snapshot takes over functions, aliases, options and PATH of the user's interactive login shell.
 	Snapshot bool
+	// MemoryLimit is the memory that all commands together may use, in bytes; 0: no limit. Past it the kernel kills one of their
+	// processes. It needs Linux with cgroup v2 and permission; see Runner.Unenforced.
+	MemoryLimit int64
 	// NoCgroup leaves cgroups alone (Linux).
 	NoCgroup bool
 }
@@ -74,6 +77,9 @@ func New(opts Options) (*Runner, error) {
 	if !filepath.IsAbs(opts.OutputDir) {
 		return nil, fmt.Errorf("shell runner: output directory %q refused: an absolute path is needed", opts.OutputDir)
 	}
+	if opts.MemoryLimit < 0 || opts.MemoryLimit > 0 && opts.MemoryLimit < MinMemoryLimit {
+		return nil, fmt.Errorf("shell runner: memory limit of %d bytes refused: at least %d are accepted, or 0 for none", opts.MemoryLimit, MinMemoryLimit)
+	}
 	r := &Runner{
 		opts: opts, shell: opts.Shell,
 		closing: make(chan struct{}),
@@ -105,7 +111,7 @@ func New(opts Options) (*Runner, error) {
 		return nil, fmt.Errorf("shell runner: %w", err)
 	}
 	r.null = null
-	r.root = newGroupRoot(r.token, !opts.NoCgroup)
+	r.root = newGroupRoot(r.token, !opts.NoCgroup, opts.MemoryLimit)
 	r.keep = keeper{token: r.token, cgroup: r.root.dir, null: null}
 	if opts.Snapshot {
 		r.snap = newSnapshots(r)

@@ -82,7 +82,7 @@ func (p *Process) spawn(argv []string, snap snapshot, seq int64) (err error) {
 			}
 			return err
 		}
-		if retry {
+		if retry || r.root.dir != "" && !g.inCgroup() {
 			r.cgroupRefused.Store(true)
 		}
 		p.proc, p.group = proc, g
