@@ -51,7 +51,7 @@ func (s *scanner) find(c *Command, u *unwrapped) {
 		s.reads(c, w, st, false)
 	}
 	before := len(s.cmds)
-	c.RunsListed = true
+	listed := true // all that it runs is seen
 	for ; i < len(words); i++ {
 		w := words[i]
 		if w.Known != Literal {
@@ -86,13 +86,11 @@ func (s *scanner) find(c *Command, u *unwrapped) {
 				return
 			}
 			run := words[i+1 : end]
-			if w.Text == "-exec" || w.Text == "-ok" {
-				s.runListed(c, run, st, starts, u.argv[:1])
-			} else {
-				in := st
+			in := st
+			if w.Text == "-execdir" || w.Text == "-okdir" {
 				in.dirs = nil
-				s.runListed(c, run, in, starts, u.argv[:1])
 			}
+			listed = s.runListed(c, run, in, starts, u.argv[:1]) && listed
 			c.BeyondPrefix = "find " + w.Text + " runs a command"
 			i = end
 		case w.Text == "-delete":
@@ -100,7 +98,7 @@ func (s *scanner) find(c *Command, u *unwrapped) {
 			removed, unknown := s.paths(starts, st, true)
 			c.Removes = append(c.Removes, removed...)
 			c.UnknownWrites = c.UnknownWrites || unknown
-			c.RunsListed = false
+			listed = false
 			for _, x := range starts {
 				if why := s.critical(x, st.dirs, true); why != "" && c.Critical == "" && !narrowed(words) {
 					c.Critical = why
@@ -108,24 +106,23 @@ func (s *scanner) find(c *Command, u *unwrapped) {
 			}
 		case w.Text == "-fprint" || w.Text == "-fprint0" || w.Text == "-fls" || w.Text == "-fprintf":
 			refuse("find " + w.Text + " writes a file")
-			c.RunsListed = false
 			if i+1 < len(words) {
 				s.writes(c, words[i+1], st)
 			}
 			return
 		default:
 			refuse("find " + show(w) + " is not known to only look")
-			c.RunsListed = false
 			return
 		}
 	}
 	if len(s.cmds) == before {
-		c.RunsListed = false
 		c.ReadOnly = c.WhyNot == ""
 	} else {
+		c.RunsListed = listed
 		s.fromInner(c, before)
 	}
 	if u.stdinArgs {
+		c.RunsListed = false
 		refuse("words from the input may hold an action of find")
 	}
 }
@@ -137,19 +134,25 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// narrowed tells that a test limits what find removes.
+// narrowed tells that a test limits what find removes to a part that someone chose.
 func narrowed(words []Word) bool {
-	for _, w := range words {
+	found := false
+	for i, w := range words {
 		switch w.Text {
-		case "-name", "-iname", "-path", "-regex", "-type", "-empty", "-mtime", "-mmin", "-size", "-newer", "-user", "-perm":
-			return true
+		case "-o", "-or", ",", "!", "-not":
+			return false // a choice of several, or all but a few
+		case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex":
+			found = found || i+1 < len(words) && strings.Trim(words[i+1].Text, "*?./") != ""
+		case "-empty", "-mtime", "-mmin", "-newer", "-newermt":
+			found = true
 		}
 	}
-	return false
+	return found
 }
 
 // runListed lists a command that another one runs with file names in place of {}.
-func (s *scanner) runListed(c *Command, run []Word, st state, starts []Word, by []Word) {
+// It tells whether all that the command runs is seen.
+func (s *scanner) runListed(c *Command, run []Word, st state, starts []Word, by []Word) bool {
 	in := withWrapper(c, st, by...)
 	var names []Path
 	for _, w := range starts {
@@ -178,11 +181,9 @@ func (s *scanner) runListed(c *Command, run []Word, st state, starts []Word, by 
 	s.cmds = append(s.cmds, Command{})
 	x := Command{Nesting: in.nest, Wrappers: in.wrappers, Source: join(run), Argv: argv}
 	s.finish(&x, in)
-	if x.RunsUnknown {
-		c.RunsListed = false
-	}
 	x.Inner = len(s.cmds) - at - 1
 	s.cmds[at] = x
+	return !x.RunsUnknown
 }
 
 // fdExec lists what fd runs.
