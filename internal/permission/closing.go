@@ -3,7 +3,9 @@ package permission
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/sevengate/sevengate/internal/engine/pathrule"
 	"github.com/sevengate/sevengate/tool"
 )
 
@@ -229,7 +231,7 @@ func (d *decider) doubtOf(p *part) string {
 		if p.writes() {
 			families = append(families, tool.FamilyEdit)
 		}
-		if !d.e.deny.hasPathRules(families...) && !d.e.ask.hasPathRules(families...) {
+		if (d.walled(d.e.deny) || !d.e.deny.hasPathRules(families...)) && !d.e.ask.hasPathRules(families...) {
 			return ""
 		}
 		switch {
@@ -245,7 +247,7 @@ func (d *decider) doubtOf(p *part) string {
 			return why
 		}
 	case p.command != nil && p.command.ReadOnly && p.command.UnknownReads:
-		if d.e.deny.hasPathRules(tool.FamilyRead) || d.e.ask.hasPathRules(tool.FamilyRead) {
+		if !d.walled(d.e.deny) && d.e.deny.hasPathRules(tool.FamilyRead) || d.e.ask.hasPathRules(tool.FamilyRead) {
 			return "it cannot be told which files it reads, and rules guard some"
 		}
 	}
@@ -273,11 +275,33 @@ func (d *decider) listed(p *part) bool {
 // a command line.
 func (d *decider) closesLines(family string) bool {
 	for _, s := range [2]*ruleSet{d.e.deny, d.e.ask} {
-		if s.scoped[family] != nil || s.hasPathRules(tool.FamilyRead, tool.FamilyEdit) {
+		if s.scoped[family] != nil || !d.walled(s) && s.hasPathRules(tool.FamilyRead, tool.FamilyEdit) {
 			return true
 		}
 	}
 	return false
+}
+
+// walled tells that the sandbox which the call runs in enforces a set's rules for
+// paths, so that there is no need to know which files a command works on. It does so
+// for deny rules; but a wildcard in one about changes says nothing of files that are
+// yet to be made.
+func (d *decider) walled(s *ruleSet) bool {
+	if s != d.e.deny || !d.sandboxPass() {
+		return false
+	}
+	f := s.scoped[tool.FamilyEdit]
+	if f == nil {
+		return true
+	}
+	for _, g := range f.paths {
+		for _, r := range g.rules {
+			if slices.ContainsFunc(r.path.Starts(), func(at pathrule.Start) bool { return !at.Whole }) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (d *decider) doubt(p *part, why string) tool.Verdict {

@@ -106,6 +106,20 @@ func TestSandboxedCommands(t *testing.T) {
 		{shellInput{Command: "rm -rf ."}, nil, nil, "", tool.Ask},
 		{shellInput{Command: "npm test"}, []string{"Bash(dangerouslyDisableSandbox:true)"}, nil, "", tool.Allow},
 		{shellInput{Command: "ls", Unsandboxed: true}, []string{"Bash(dangerouslyDisableSandbox:true)"}, nil, "", tool.Ask},
+		// What is not understood, and which files a command reads, is the walls' business
+		// as far as they enforce the rules.
+		{shellInput{Command: `eval "$X"`}, nil, nil, "", tool.Allow},
+		{shellInput{Command: `eval "$X"`}, []string{"Bash"}, []string{"Read(.env)", "Edit(//etc/**)"}, "", tool.Allow},
+		{shellInput{Command: `eval "$X"`}, nil, []string{"Bash(curl:*)"}, "", tool.Ask},
+		{shellInput{Command: `eval "$X"`}, []string{"Read(notes)"}, nil, "", tool.Ask},
+		{shellInput{Command: `eval "$X"`}, nil, []string{"Edit(**/*.lock)"}, "", tool.Ask},
+		{shellInput{Command: `eval "$X"`}, nil, nil, ModePlan, tool.Ask},
+		{shellInput{Command: `eval "$X"`, Unsandboxed: true}, nil, nil, "", tool.Ask},
+		{shellInput{Command: `eval "$X"; rm -rf ~`}, nil, nil, "", tool.Ask},
+		{shellInput{Command: `cat "$X"`}, nil, []string{"Read(.env)"}, "", tool.Allow},
+		{shellInput{Command: `cat "$X"`}, []string{"Read(.env)"}, nil, "", tool.Ask},
+		{shellInput{Command: "cat .env"}, nil, []string{"Read(.env)"}, "", tool.Deny},
+		{shellInput{Command: "if then"}, nil, nil, "", tool.Ask},
 	}
 	for _, c := range cases {
 		d := s.policy(nil, c.ask, c.deny).Decide(context.Background(), Request{Call: bind(t, shell, s.at, c.in), Mode: c.mode})

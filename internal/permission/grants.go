@@ -203,6 +203,9 @@ func (d *decider) judgeCommand(p *part) {
 	}
 	if p.command == nil && p.ps == nil {
 		switch {
+		case s.unclear != "" && d.sandboxPass() && !s.invalid:
+			p.allowed(tool.LayerMode, "it runs in a sandbox")
+			p.wide = true
 		case s.unclear != "":
 			p.unanswered("the command cannot be understood in full (" + s.unclear + "), so only a rule for exactly this text can allow it")
 		default:
@@ -210,7 +213,7 @@ func (d *decider) judgeCommand(p *part) {
 		}
 		return
 	}
-	if d.sandboxPass() && p.understood() {
+	if d.sandboxPass() && !s.invalid {
 		p.allowed(tool.LayerMode, "it runs in a sandbox")
 		p.wide = true
 		return
