@@ -74,7 +74,7 @@ func TestKilledHostLeavesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, 5*time.Second, "all processes of the killed host gone", func() bool {
+			eventually(t, 2*time.Second, "all processes of the killed host gone", func() bool {
 				for _, s := range strings.Fields(string(b)) {
 					if pid, err := strconv.Atoi(s); err != nil || running(pid) {
 						return false

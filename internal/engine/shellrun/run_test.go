@@ -169,9 +169,11 @@ func TestPrivateFiles(t *testing.T) {
 
 func TestTimeoutInPipeline(t *testing.T) {
 	r := newRunner(t, nil)
-	res, out := run(t, r, "echo begun; sleep 100 | cat | cat; echo never", func(s *Spec) { s.Timeout = 200 * time.Millisecond })
-	if !res.TimedOut() || res.ExitCode == 0 || out != "begun\n" {
-		t.Errorf("%+v, output %q", res, out)
+	for _, command := range []string{"sleep 100 | cat | cat", "yes >/dev/null | sleep 100", "sleep 100 | (trap '' PIPE; sleep 100) | cat"} {
+		res, out := run(t, r, "echo begun; "+command+"; echo never", func(s *Spec) { s.Timeout = 200 * time.Millisecond })
+		if !res.TimedOut() || res.ExitCode == 0 || out != "begun\n" || res.OutputOpen || res.LeftBehind {
+			t.Errorf("%s: %+v, output %q", command, res, out)
+		}
 	}
 }
 
