@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,30 +16,75 @@ import (
 	"github.com/sevengate/sevengate/tool"
 )
 
-// Servers that others wrote, installed for the test. Installing is slow and
-// needs the network, so it has to be asked for.
-func TestServersFromNPM(t *testing.T) {
-	if os.Getenv("SEVENGATE_NPM_TESTS") != "1" {
-		t.Skip("installs packages: set SEVENGATE_NPM_TESTS=1")
+// npm gives the folder of programs that others wrote, and its Node.
+func npm(t *testing.T) (root, node string) {
+	t.Helper()
+	if root = os.Getenv("SEVENGATE_NPM"); root == "" {
+		t.Skip("SEVENGATE_NPM does not name a folder with node_modules, as .ci/npm makes it")
 	}
-	npm, err := exec.LookPath("npm")
+	node = filepath.Join(root, "node_modules", "node", "bin", "node")
+	if _, err := os.Stat(node); err != nil {
+		t.Fatalf("SEVENGATE_NPM is %s: %v", root, err)
+	}
+	return root, node
+}
+
+// reach calls a tool and gives its result in words.
+func reach(t *testing.T, m *Manager, server, name string, in any) (tool.Outcome, string) {
+	t.Helper()
+	raw, err := json.Marshal(in)
 	if err != nil {
-		t.Skip("npm is not installed")
+		t.Fatal(err)
 	}
-	prefix := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	install := exec.CommandContext(ctx, npm, "install", "--prefix", prefix, "--no-audit", "--no-fund", "--loglevel=error",
-		"@modelcontextprotocol/server-everything", "@modelcontextprotocol/server-filesystem", "@modelcontextprotocol/server-memory", "@modelcontextprotocol/server-sequential-thinking")
-	if out, err := install.CombinedOutput(); err != nil {
-		t.Skipf("the packages cannot be installed: %v\n%s", err, out)
+	c := bind(t, m, "mcp__"+server+"__"+name, string(raw))
+	o, err := c.Run(ctx, &tool.Env{ResultsDir: t.TempDir()})
+	if err != nil {
+		t.Fatalf("%s %s: %v", server, name, err)
 	}
+	blocks, err := c.Map(o)
+	if err != nil {
+		t.Fatalf("%s %s: %v", server, name, err)
+	}
+	if o.IsError {
+		t.Errorf("%s %s: %v", server, name, blocks)
+	}
+	var text []string
+	for _, b := range blocks {
+		text = append(text, string(b.Type)+":"+b.Text)
+	}
+	return o, strings.Join(text, "\n")
+}
+
+// connected waits for servers that are slow to start.
+func connected(t *testing.T, m *Manager) {
+	t.Helper()
+	wait, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	m.Wait(wait)
+	for _, st := range m.Status() {
+		log, _, _ := m.Logs(st.Name)
+		if st.State != Connected || len(st.Tools) == 0 {
+			t.Fatalf("%+v\n%s", st, log)
+		}
+		t.Logf("%s %s, protocol %s, %d tools", st.ServerName, st.ServerVersion, st.Protocol, len(st.Tools))
+	}
+	for _, p := range m.Problems() {
+		t.Errorf("left out: %+v", p)
+	}
+}
+
+// Servers that others wrote.
+func TestServersFromNPM(t *testing.T) {
+	root, node := npm(t)
 	files := t.TempDir()
 	if err := os.WriteFile(filepath.Join(files, "hello.txt"), []byte("hello from a file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	bin := func(name string, args ...string) config.Server {
-		return config.Server{Name: name, Scope: config.ScopeUser, Type: config.Stdio, Command: filepath.Join(prefix, "node_modules", ".bin", "mcp-server-"+name), Args: args, Dir: files}
+		script := filepath.Join(root, "node_modules", "@modelcontextprotocol", "server-"+name, "dist", "index.js")
+		return config.Server{Name: name, Scope: config.ScopeUser, Type: config.Stdio, Command: node, Args: append([]string{script}, args...), Dir: files}
 	}
 	memory := bin("memory")
 	memory.Env = map[string]string{"MEMORY_FILE_PATH": filepath.Join(t.TempDir(), "memory.json")}
@@ -45,36 +92,7 @@ func TestServersFromNPM(t *testing.T) {
 		c.Elicitor, c.Sampler = answers{}, answers{}
 		c.Roots = func() []string { return []string{files} }
 	}, bin("everything"), bin("filesystem", files), memory, bin("sequential-thinking"))
-	wait, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	m.Wait(wait)
-	for _, st := range m.Status() {
-		log, _, _ := m.Logs(st.Name)
-		if st.State != Connected || len(st.Tools) == 0 {
-			t.Errorf("%+v\n%s", st, log)
-			continue
-		}
-		t.Logf("%s %s, protocol %s, %d tools", st.ServerName, st.ServerVersion, st.Protocol, len(st.Tools))
-	}
-	for _, p := range m.Problems() {
-		t.Errorf("left out: %+v", p)
-	}
-	call := func(server, name string, in any) (tool.Outcome, string) {
-		t.Helper()
-		raw, _ := json.Marshal(in)
-		o, blocks, err := run(t, m, "mcp__"+server+"__"+name, string(raw))
-		if err != nil {
-			t.Fatalf("%s %s: %v", server, name, err)
-		}
-		if o.IsError {
-			t.Errorf("%s %s: %v", server, name, blocks)
-		}
-		var text []string
-		for _, b := range blocks {
-			text = append(text, string(b.Type)+":"+b.Text)
-		}
-		return o, strings.Join(text, "\n")
-	}
+	connected(t, m)
 	for _, c := range []struct {
 		server, name string
 		in           any
@@ -91,7 +109,7 @@ func TestServersFromNPM(t *testing.T) {
 		{"memory", "search_nodes", map[string]any{"query": "programs"}, "Ada"},
 		{"sequential-thinking", "sequentialthinking", map[string]any{"thought": "one", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1}, "thoughtNumber"},
 	} {
-		if _, got := call(c.server, c.name, c.in); !strings.Contains(got, c.want) {
+		if _, got := reach(t, m, c.server, c.name, c.in); !strings.Contains(got, c.want) {
 			t.Errorf("%s %s: %s", c.server, c.name, got)
 		}
 	}
@@ -102,4 +120,50 @@ func TestServersFromNPM(t *testing.T) {
 		t.Errorf("%v %v", blocks, err)
 	}
 	t.Logf("%d resources, %d prompts", len(list), len(m.Prompts()))
+}
+
+// A real browser behind a server: it opens a page, reads it, fills it in and
+// takes a picture of it.
+func TestBrowserServer(t *testing.T) {
+	root, node := npm(t)
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("chromium is not installed")
+		}
+		t.Skip("chromium is not installed")
+	}
+	page := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, `<!doctype html><title>Gate test</title><h1>Seven gates</h1><label>Name <input id="n"></label>
+<button onclick="document.querySelector('h1').textContent = 'Hello ' + document.getElementById('n').value">Greet</button>`)
+	}))
+	dir := t.TempDir()
+	browser := config.Server{Name: "browser", Scope: config.ScopeUser, Type: config.Stdio, Command: node, Dir: dir, Args: []string{
+		filepath.Join(root, "node_modules", "@playwright", "mcp", "cli.js"), "--headless", "--isolated", "--no-sandbox",
+		"--executable-path", chromium, "--output-dir", dir}}
+	m := start(t, func(c *Config) { c.Roots = func() []string { return []string{dir} } }, browser)
+	connected(t, m)
+	if _, got := reach(t, m, "browser", "browser_navigate", map[string]any{"url": page}); !strings.Contains(got, "Gate test") {
+		t.Errorf("navigate: %s", got)
+	}
+	_, got := reach(t, m, "browser", "browser_snapshot", map[string]any{})
+	if !strings.Contains(got, "Seven gates") {
+		t.Fatalf("snapshot: %s", got)
+	}
+	ref := func(kind string) string { // of an element, as the snapshot names it
+		_, rest, _ := strings.Cut(got, kind)
+		_, rest, _ = strings.Cut(rest, "[ref=")
+		id, _, _ := strings.Cut(rest, "]")
+		return id
+	}
+	reach(t, m, "browser", "browser_type", map[string]any{"element": "the name", "target": ref("textbox"), "text": "Ada"})
+	reach(t, m, "browser", "browser_click", map[string]any{"element": "the button", "target": ref("button")})
+	if _, got := reach(t, m, "browser", "browser_snapshot", map[string]any{}); !strings.Contains(got, "Hello Ada") {
+		t.Errorf("after the click: %s", got)
+	}
+	if _, got := reach(t, m, "browser", "browser_take_screenshot", map[string]any{}); !strings.Contains(got, "image:") {
+		t.Errorf("screenshot: %s", got)
+	}
+	reach(t, m, "browser", "browser_close", map[string]any{})
 }
