@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/sevengate/sevengate/internal/confine"
+	"github.com/sevengate/sevengate/internal/engine/shellrun"
 	"github.com/sevengate/sevengate/internal/hook"
 	"github.com/sevengate/sevengate/internal/permission"
 	"github.com/sevengate/sevengate/internal/settings"
@@ -51,11 +52,21 @@ func (r *Runtime) runsOutside(s *settings.Snapshot) (lines []string) {
 	return lines
 }
 
-// checkSandbox makes the sandbox where the settings ask for one. It is an error if
-// they demand it and the machine cannot enforce it.
+// checkSandbox makes the sandbox where the settings ask for one, and the runner where
+// commands are to have a memory limit. It is an error if a sandbox is demanded that
+// the machine cannot enforce.
 func (r *Runtime) checkSandbox(ctx context.Context) (err error) {
-	r.sandboxNotes, err = r.confine.Check(ctx)
-	return err
+	if r.sandboxNotes, err = r.confine.Check(ctx); err != nil || r.env.get(shellrun.EnvMemoryLimit) == "" {
+		return err
+	}
+	runner, err := r.shellRunner()
+	if err != nil {
+		return err
+	}
+	if why := runner.Unenforced(); why != "" {
+		r.sandboxNotes = append(r.sandboxNotes, why)
+	}
+	return nil
 }
 
 // SandboxNotes are what a person should know about the sandbox of this session, such

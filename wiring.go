@@ -124,10 +124,16 @@ func (r *Runtime) shellRunner() (*shellrun.Runner, error) {
 		return nil, shellrun.ErrClosed
 	}
 	envFile := r.env.get("CLAUDE_ENV_FILE")
+	var memory int64
+	if text := r.env.get(shellrun.EnvMemoryLimit); text != "" {
+		if memory, r.shell.err = shellrun.ParseMemoryLimit(text); r.shell.err != nil {
+			return nil, r.shell.err
+		}
+	}
 	r.shell.runner, r.shell.err = shellrun.New(shellrun.Options{
 		OutputDir: filepath.Join(r.folder, "tool-results"), CacheDir: filepath.Join(r.state, "cache", "shell"),
 		Home: r.home, BaseEnv: r.env.forTools(), SessionID: r.id, EnvFile: envFile,
-		Snapshot: r.env.get("SEVENGATE_NO_SHELL_SNAPSHOT") == "",
+		Snapshot: r.env.get("SEVENGATE_NO_SHELL_SNAPSHOT") == "", MemoryLimit: memory,
 	})
 	return r.shell.runner, r.shell.err
 }

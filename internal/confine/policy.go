@@ -29,7 +29,7 @@ func (k *Keeper) makePolicy(w *walls) error {
 		return err
 	}
 	p.TmpDir, p.Pass, p.UnixSockets, p.Unset = tmp, passed, o.unixSockets, o.unset
-	p.Network = k.network(w)
+	p.Network, p.Bubblewrap = k.network(w), o.bwrap
 	// Landlock is a second wall behind the mounts. Where those are missing the
 	// sandbox counts as not available.
 	p.Accept = []sandbox.Part{sandbox.PartLandlock, sandbox.PartScope}
