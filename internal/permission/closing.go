@@ -97,6 +97,11 @@ func (d *decider) closingCommandRule(s *ruleSet, p *part) *compiledRule {
 		if r := s.commandRule(p.family, p.command); r != nil {
 			return r
 		}
+		for i := range p.command.MayRun {
+			if r := s.commandRule(p.family, &p.command.MayRun[i]); r != nil {
+				return r
+			}
+		}
 	}
 	if p.subject != nil && p.command == nil || p.index == 0 {
 		return s.textRule(p.family, p.subject.line)

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sevengate/sevengate/internal/engine/pathrule"
@@ -152,7 +153,8 @@ func (p *part) meets(r *compiledRule) bool {
 	case p.command == nil:
 		return false
 	}
-	return r.command.closes(p.command) || r.command.mayClose(p.command)
+	return r.command.closes(p.command) || r.command.mayClose(p.command) ||
+		slices.ContainsFunc(p.command.MayRun, func(c shellscan.Command) bool { return r.command.closes(&c) })
 }
 
 // mayClose tells whether a command could be one that the pattern matches, were

@@ -20,6 +20,9 @@ func (s *scanner) call(stmt *syntax.Stmt, call *syntax.CallExpr, st state) flow 
 			c.Assigns = append(c.Assigns, s.assign(a, st))
 		}
 		c.Argv = s.words(call.Args, st)
+		if n := len(st.wrappers); n > 0 && st.wrappers[n-1].Name == "time" && len(c.Argv) > 1 && call.Args[0].Lit() == "--" {
+			c.Argv = c.Argv[1:] // time -- command
+		}
 		if len(call.Args) > 0 && reserved[call.Args[0].Lit()] {
 			s.complex("a reserved word stands where a program should")
 		}
@@ -345,6 +348,7 @@ func (s *scanner) finish(c *Command, st state) flow {
 	c.Run = u.argv
 	s.forms(c, u)
 	f := s.effects(c, &u)
+	s.mayRun(c, &u)
 	for _, a := range c.Assigns {
 		if !a.Harmless {
 			c.deny("the variable " + a.Name + " may change what it does")

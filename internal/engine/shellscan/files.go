@@ -91,6 +91,9 @@ func (s *scanner) fileCommand(c *Command, u *unwrapped, name string) bool {
 		s.copy(c, &a, pos, st, name, recursive)
 		c.FileCommand = plain && name != "ln"
 	case "tee", "sponge", "truncate", "shred":
+		if name == "shred" && a.has("-u") {
+			s.remove(c, pos, st, false)
+		}
 		for _, w := range pos {
 			if w.Text != "/dev/null" && w.Text != "-" {
 				s.writes(c, w, st)
@@ -191,7 +194,7 @@ func (s *scanner) copy(c *Command, a *args, pos []Word, st state, name string, r
 // critical says why the removal of what a word names must never go without a
 // person, or "".
 func (s *scanner) critical(w Word, dirs []string, recursive bool) string {
-	for _, a := range w.alts {
+	for _, a := range append(w.alts[:len(w.alts):len(w.alts)], w.maybe...) {
 		if why := s.critical(a, dirs, recursive); why != "" {
 			return why
 		}
@@ -285,6 +288,9 @@ func criticalUnknown(w Word, what string) string {
 	}
 	if strings.HasPrefix(rest, "/") && !strings.Contains(strings.Trim(rest, "/"), "/") {
 		return "it removes " + what + ", which is in / when the variable is empty"
+	}
+	if rest != "" && strings.Trim(rest, "*.?[]!^") == "" && strings.Contains(rest, "*") {
+		return "it removes " + what + ", which is all in the working directory when the variable is empty"
 	}
 	return ""
 }

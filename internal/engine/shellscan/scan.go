@@ -54,6 +54,10 @@ type scanner struct {
 	cd    bool
 	funcs map[string]bool
 	stmts int
+	// guesses counts what was read as a command that may be run; guessed tells that
+	// this is such a reading of words, in which no further words are guessed.
+	guesses int
+	guessed bool
 }
 
 // state is what is known at one point of the script.

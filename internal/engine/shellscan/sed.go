@@ -62,6 +62,7 @@ func (s *scanner) sed(c *Command, u *unwrapped) {
 			refuse(p.bad)
 		case p.exec:
 			refuse("the sed script runs a command")
+			u.texts = p.runs
 		}
 		for _, f := range p.reads {
 			s.reads(c, lit(f), u.st, false)
@@ -106,6 +107,7 @@ type sedProgram struct {
 	i             int
 	reads, writes []string
 	exec          bool
+	runs          []string // what it may run, as far as that is text
 	bad           string
 }
 
@@ -283,8 +285,9 @@ func (p *sedProgram) command() {
 		d := p.peek()
 		p.i++
 		p.until(d)
+		from := p.i
 		p.replacement(d)
-		p.flags()
+		p.flags(strings.TrimSuffix(p.src[from:min(p.i, len(p.src))], string(d)))
 	case 'y':
 		d := p.peek()
 		p.i++
@@ -301,7 +304,7 @@ func (p *sedProgram) command() {
 		p.write(p.line())
 	case 'e':
 		p.exec = true
-		p.line()
+		p.runs = append(p.runs, p.line())
 	case 'v':
 		p.line()
 	default:
@@ -332,8 +335,8 @@ func (p *sedProgram) text() {
 	p.i = min(p.i, len(p.src))
 }
 
-// flags takes the flags of s.
-func (p *sedProgram) flags() {
+// flags takes the flags of s, which puts text in.
+func (p *sedProgram) flags(text string) {
 	for p.i < len(p.src) {
 		switch c := p.src[p.i]; {
 		case strings.IndexByte("gpiIMm0123456789", c) >= 0:
@@ -344,6 +347,7 @@ func (p *sedProgram) flags() {
 			return
 		case c == 'e':
 			p.exec = true
+			p.runs = append(p.runs, text)
 			p.i++
 		default:
 			p.end()

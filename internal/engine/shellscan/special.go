@@ -56,9 +56,9 @@ func (s *scanner) effects(c *Command, u *unwrapped) flow {
 	case "fd", "fdfind":
 		s.fdExec(c, u)
 		s.table(c, u)
-	case "kill", "pkill", "killall", "skill":
+	case "kill", "pkill", "killall", "skill", "killall5":
 		s.kill(c, u, name)
-	case "parallel", "rush":
+	case "parallel", "rush", "env_parallel", "sem":
 		c.RunsUnknown = true
 		c.BeyondPrefix = name + " runs commands"
 		c.deny(c.BeyondPrefix)
@@ -375,6 +375,10 @@ func (s *scanner) shell(c *Command, u *unwrapped, name string) {
 	case i < len(args):
 		c.RunsUnknown = true
 		c.deny(name + " runs a script")
+		if args[i].process || args[i].Known == Literal && wordIn("/dev/stdin - /dev/fd/0 /proc/self/fd/0", args[i].Text) {
+			c.BeyondPrefix = name + " runs what another command prints"
+			s.complex(c.BeyondPrefix)
+		}
 		if !u.stdinArgs {
 			s.reads(c, args[i], u.st, false)
 		}
@@ -449,9 +453,27 @@ func (s *scanner) suString(c *Command, u *unwrapped) {
 	c.RunsUnknown = true
 	c.BeyondPrefix = name + " runs commands as another user"
 	c.deny(c.BeyondPrefix)
-	for i, a := range u.argv {
-		if (a.Text == "-c" || a.Text == "--command" || a.Text == "-lc") && i+1 < len(u.argv) && u.argv[i+1].Known == Literal {
-			s.inner(u.argv[i+1].Text, withWrapper(c, u.st, u.argv[0]))
+	for i := 1; i < len(u.argv); i++ {
+		t := u.argv[i].Text
+		next := i+1 < len(u.argv) && u.argv[i+1].Known == Literal
+		switch {
+		case u.argv[i].Known != Literal || len(t) < 2 || t[0] != '-':
+		case strings.HasPrefix(t, "--"):
+			option, v, has := strings.Cut(t, "=")
+			if len(option) < 3 || !strings.HasPrefix("--command", option) && !strings.HasPrefix("--session-command", option) {
+				continue
+			}
+			if has {
+				s.inner(v, withWrapper(c, u.st, u.argv[0]))
+			} else if next {
+				s.inner(u.argv[i+1].Text, withWrapper(c, u.st, u.argv[0]))
+			}
+		default:
+			if k := strings.IndexByte(t, 'c'); k > 0 && k+1 < len(t) {
+				s.inner(t[k+1:], withWrapper(c, u.st, u.argv[0]))
+			} else if k > 0 && next {
+				s.inner(u.argv[i+1].Text, withWrapper(c, u.st, u.argv[0]))
+			}
 		}
 	}
 }
@@ -478,15 +500,30 @@ func (s *scanner) kill(c *Command, u *unwrapped, name string) {
 			c.KillsRuntime = "the name that " + name + " looks for is not certain"
 		}
 	}
-	if name == "pkill" || name == "skill" {
-		set := parseFlagSet("-f -x -n -o -i -v -e -c -A -# -u: -U: -g: -G: -P: -s: -t: -F< --signal: --full --exact --newest --oldest --echo --inverse --euid: --uid: --parent:")
+	if name != "kill" {
+		set := parseFlagSet("-f -x -n -o -i -v -e -c -A -# -u: -U: -g: -G: -P: -s: -t: -F< -I -l -q -r -V -w -y: -Z: --signal: --full --exact --newest --oldest --echo --inverse --euid: --uid: --parent: --session: --terminal: " +
+			"--group: --pgroup: --ignore-case --count --pidfile< --user: --regexp --interactive --wait --quiet --verbose --older-than: --younger-than: --ns: --context:")
 		a := set.parse(name, args, true, false)
-		if a.has("-f", "--full") || a.has("-v", "--inverse") || clusterHas(args, 'f') {
+		owners := a.has("-P", "-u", "-U", "-g", "-G", "-s", "-t", "-A", "--parent", "--euid", "--uid", "--group", "--pgroup", "--session", "--terminal", "--user")
+		switch {
+		case a.has("-f", "--full") || a.has("-v", "--inverse") || name != "killall" && clusterHas(args, 'f'):
 			c.KillsRuntime = "it ends processes by any part of their command line, which may match the one that runs this command"
-		}
-		if a.has("-P", "-u", "-U", "-g", "-s", "-t", "-G", "--parent", "--euid", "--uid") {
+		case owners && !(name == "killall" && !a.has("-u", "--user", "-A") && len(a.pos) > 0):
 			c.KillsRuntime = "it ends processes by their owner or group, which may hold the one that runs this command"
+		case a.why != "" && longOption(args):
+			c.KillsRuntime = "an option of " + name + " is not known, and may choose the process that runs this command"
 		}
+		for _, w := range a.pos {
+			if w.Known == Literal && strings.Trim(w.Text, "^$.*+?()[]|") == "" {
+				c.KillsRuntime = "the name that " + name + " looks for matches every process"
+			}
+		}
+	}
+	if name == "killall5" {
+		c.KillsRuntime = "it ends every process"
+	}
+	if u.stdinArgs {
+		c.KillsRuntime = orElse(c.KillsRuntime, "its targets come from the input, and may hold the process that runs this command")
 	}
 	if name != "kill" {
 		for _, a := range args {
@@ -495,6 +532,15 @@ func (s *scanner) kill(c *Command, u *unwrapped, name string) {
 			}
 		}
 	}
+}
+
+func longOption(words []Word) bool {
+	for _, w := range words {
+		if strings.HasPrefix(w.Text, "--") && len(w.Text) > 2 {
+			return true
+		}
+	}
+	return false
 }
 
 // clusterHas tells that a letter stands in a word of short options.

@@ -170,6 +170,9 @@ func (s *scanner) operandReads(c *Command, p *program, a *args, st state) {
 		pos = nil
 	case patternFiles, patternTrees:
 		if !a.has("-e", "-f", "--regexp", "--file") && len(pos) > 0 {
+			if pos[0].Multi && !pos[0].pattern {
+				c.UnknownReads = true // it may be the pattern and files
+			}
 			pos = pos[1:]
 		}
 	}

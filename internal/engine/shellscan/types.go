@@ -107,8 +107,9 @@ type Word struct {
 	placeholder bool
 	// process is a process substitution, which is no file of the disk.
 	process bool
-	// alts are the values that a loop gives the word; nil when not known.
-	alts []Word
+	// alts are the values that a loop gives the word; nil when not known. maybe are
+	// those that it may give, where splitting or a pattern may make others of them.
+	alts, maybe []Word
 }
 
 // Assign is a variable assignment in front of a command, or on its own.
@@ -270,6 +271,10 @@ type Command struct {
 	// KillsRuntime says why it may end the runtime itself; "" when it does not.
 	KillsRuntime string
 	Git          *GitCall
+	// MayRun are commands that it may run, as far as its words let guess: what
+	// stands behind the words of a container, a remote shell, a terminal. Rules that
+	// close match them; nothing else follows from them, and they need not be all.
+	MayRun []Command
 }
 
 // ReadOnly tells whether the whole script changes nothing; if not, why.

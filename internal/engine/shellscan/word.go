@@ -18,6 +18,7 @@ type atom struct {
 	glob    bool   // an extended pattern
 	process bool   // a process substitution
 	items   []Word // the values of a loop variable
+	split   bool   // the values may be split into words, or be patterns
 }
 
 // words evaluates words, listing the commands of their substitutions.
@@ -297,7 +298,11 @@ func (s *scanner) join(atoms []atom, src string, st state) Word {
 		b.WriteString(a.text)
 	}
 	w.Text = b.String()
-	w.alts = alternatives(atoms)
+	if values, split := alternatives(atoms); split {
+		w.maybe = values
+	} else {
+		w.alts = values
+	}
 	if len(atoms) == 1 && atoms[0].process {
 		w.process, w.Prefix = true, "/dev/fd/"
 	}
@@ -346,21 +351,33 @@ func setAgain(src, name string) bool {
 	}
 }
 
-// alternatives are the values of a word with one loop variable in it.
-func alternatives(atoms []atom) []Word {
+// unsplit tells that each of the words stays one word of the same text when it
+// stands somewhere without quotes.
+func unsplit(items []Word) bool {
+	for _, w := range items {
+		if w.Known != Literal || w.Text == "" || strings.ContainsAny(w.Text, " \t\n*?[\\") {
+			return false
+		}
+	}
+	return true
+}
+
+// alternatives are the values of a word with one loop variable in it. split tells
+// that they may be split or expanded further.
+func alternatives(atoms []atom) (out []Word, split bool) {
 	at := -1
 	for i, a := range atoms {
 		switch {
 		case a.unknown && (a.items == nil || at >= 0):
-			return nil
+			return nil, false
 		case a.unknown:
 			at = i
 		case strings.ContainsAny(a.text, "*?[\\"):
-			return nil // beside a pattern it could not be told what is one
+			return nil, false // beside a pattern it could not be told what is one
 		}
 	}
 	if at < 0 {
-		return nil
+		return nil, false
 	}
 	pre, post := "", ""
 	for i, a := range atoms {
@@ -370,15 +387,15 @@ func alternatives(atoms []atom) []Word {
 			post += a.text
 		}
 	}
-	out := make([]Word, 0, len(atoms[at].items))
+	out = make([]Word, 0, len(atoms[at].items))
 	for _, item := range atoms[at].items {
 		if item.Known != Literal && !item.pattern || item.Text == "" && pre == "" {
-			return nil
+			return nil, false
 		}
 		item.Text, item.Prefix, item.Multi = pre+item.Text+post, pre+item.Prefix, false
 		out = append(out, item)
 	}
-	return out
+	return out, atoms[at].split
 }
 
 // globAt gives the place of the first pattern character in the n-th part, or -1. A
@@ -492,8 +509,9 @@ func (s *scanner) param(p *syntax.ParamExp, quoted bool, st state) atom {
 	}
 	v, ok := s.value(name, st)
 	if !ok || !quoted && strings.ContainsAny(v, " \t\n*?[\\") {
-		if !ok && quoted {
+		if !ok {
 			unknown.items = s.loopItems(name, st)
+			unknown.split = !quoted && (!unsplit(unknown.items) || s.assigned("IFS"))
 		}
 		return unknown
 	}

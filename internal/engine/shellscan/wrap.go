@@ -19,7 +19,7 @@ type wrapSpec struct {
 var wrappers = map[string]*wrapSpec{
 	"timeout":  {harmless: true, flags: "-k: --kill-after: -s: --signal: -f --foreground -p --preserve-status -v --verbose", own: 1, check: isDuration},
 	"gtimeout": {harmless: true, flags: "-k: --kill-after: -s: --signal: -f --foreground -p --preserve-status -v --verbose", own: 1, check: isDuration},
-	"time":     {harmless: true, flags: "-p --portability -v --verbose"},
+	"time":     {harmless: true, flags: "-p --portability -v --verbose -q --quiet -f: --format:"},
 	"nice":     {harmless: true, flags: "-n: --adjustment: -#"},
 	"nohup":    {harmless: true},
 	"stdbuf":   {harmless: true, flags: "-i: -o: -e: --input: --output: --error:"},
@@ -42,13 +42,17 @@ var wrappers = map[string]*wrapSpec{
 	"caffeinate": {flags: "-d -i -m -s -u -t: -w:"},
 	"unbuffer":   {flags: "-p"},
 	"busybox":    {}, "toybox": {},
-	"strace":      {flags: "-f -ff -e: -o: -p: -s: -t -tt -c -y -v -q"},
-	"ltrace":      {flags: "-f -e: -o: -s: -c"},
+	"strace":      {flags: "-f -ff -e: -o: -p: -s: -t -tt -ttt -T -r -c -C -y -yy -v -q -qq -d -i -k -n -x -xx -w -z -Z -a: -b: -E: -I: -O: -P: -S: -u: -U: -X: --trace: --output: --follow-forks --summary-only --string-limit:"},
+	"ltrace":      {flags: "-f -e: -o: -s: -c -S -C -i -L -r -t -tt -T -x: -l: -n: -a: -p: -u:"},
 	"nocorrect":   {},
 	"proxychains": {flags: "-q"}, "proxychains4": {flags: "-q"},
-	"torify": {}, "torsocks": {}, "catchsegv": {}, "fakeroot": {}, "eatmydata": {}, "setarch": {flags: "-R -L"},
-	"firejail": {}, "dbus-run-session": {}, "xvfb-run": {flags: "-a"}, "systemd-run": {flags: "--user --scope --wait -q --quiet --pty -t -P"}, "chronic": {},
-	"unshare": {flags: "-r -n -m -p -f -u -i -U -C -T"}, "pkexec": {flags: "--user:"}, "softlimit": {}, "cpulimit": {flags: "-l:"}, "rlwrap": {}, "gosu": {own: 1}, "su-exec": {own: 1}, "setpriv": {flags: "--no-new-privs"}, "chroot": {own: 1}, "winpty": {}, "arch": {flags: "-x86_64 -arm64"},
+	"torify": {}, "torsocks": {}, "catchsegv": {}, "fakeroot": {}, "eatmydata": {},
+	"firejail": {}, "dbus-run-session": {}, "xvfb-run": {flags: "-a"}, "systemd-run": {flags: "--user --scope --wait -q --quiet --pty -t -P -p: --property: --unit: -u: --uid: --gid: --slice: -d --same-dir -S --shell -r -G --collect --pipe -E: --setenv: --working-directory: --description: --nice: --no-block --on-active: --on-calendar: --on-boot:"}, "chronic": {},
+	"unshare":  {flags: "-r -n? -m? -p? -f -u? -i? -U? -C? -T? -c --map-root-user --map-current-user --net? --mount? --pid? --user? --uts? --ipc? --cgroup? --time? --fork --mount-proc? --kill-child? --keep-caps --propagation: --setgroups: -S: -G: --root: --wd: -R: -w:"},
+	"nsenter":  {flags: "-t: --target: -a --all -m? -u? -i? -n? -p? -U? -C? -T? -F -r? -w? -S: -G: --mount? --uts? --ipc? --net? --pid? --user? --cgroup? --time? --no-fork --root? --wd? --setuid: --setgid: --preserve-credentials"},
+	"valgrind": {flags: "-q -v -s --quiet --verbose --tool: --leak-check: --log-file: --track-origins: --error-exitcode:"}, "numactl": {flags: "-a -l -C: -N: -m: -i: -p: --cpunodebind: --membind: --interleave: --physcpubind: --localalloc --all --preferred:"},
+	"prlimit": {flags: "--nofile? --nproc? --core? --cpu? --as? --data? --fsize? --stack? --rss? --memlock?"}, "systemd-inhibit": {flags: "--what: --who: --why: --mode: --list"},
+	"ifne": {flags: "-n"}, "linux32": {flags: "-R"}, "linux64": {flags: "-R"}, "tini": {flags: "-s -v -g -w -e: -p:"}, "dumb-init": {flags: "-c -v -r:"}, "tsocks": {}, "pkexec": {flags: "--user: --disable-internal-agent --keep-cwd"}, "softlimit": {}, "cpulimit": {flags: "-l:"}, "rlwrap": {}, "gosu": {own: 1}, "su-exec": {own: 1}, "setpriv": {flags: "--no-new-privs --nnp --reuid: --regid: --clear-groups --groups: --keep-groups --init-groups --inh-caps: --bounding-set: --ambient-caps: --reset-env"}, "chroot": {flags: "--userspec: --groups: --skip-chdir", own: 1}, "winpty": {}, "arch": {flags: "-x86_64 -arm64"},
 }
 
 // unwrapped is a command after its wrappers.
@@ -62,6 +66,8 @@ type unwrapped struct {
 	external bool
 	// opaque says why the wrapper's own options are not understood.
 	opaque string
+	// texts are command lines that were found in the words.
+	texts []string
 }
 
 // level is the command with some wrappers taken off.
