@@ -7,17 +7,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
 func isEOF(err error) bool { return errors.Is(err, io.EOF) }
 
-func sortByName(entries []fs.DirEntry) {
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+// dirent is one entry of a directory. The type is [fs.ModeIrregular] if the directory does not tell.
+type dirent struct {
+	name string
+	typ  fs.FileMode
 }
-
-func openDir(path string) (*os.File, error) { return os.Open(filepath.FromSlash(path)) }
 
 // isVCS reports whether the name is that of a version-control folder, which no walk enters.
 func isVCS(name string) bool {
@@ -29,8 +28,8 @@ func isVCS(name string) bool {
 }
 
 // entry applies the rules to one directory entry, visits it, and returns a task if it is a directory to enter.
-func (w *walker) entry(t *dirTask, e fs.DirEntry, s *Stats) *dirTask {
-	name := e.Name()
+func (w *walker) entry(t *dirTask, e dirent, s *Stats) *dirTask {
+	name := e.name
 	if isVCS(name) {
 		return nil
 	}
@@ -42,9 +41,12 @@ func (w *walker) entry(t *dirTask, e fs.DirEntry, s *Stats) *dirTask {
 	if strings.HasSuffix(t.path, "/") {
 		path = t.path + name
 	}
-	typ := e.Type()
+	typ := e.typ
 	if typ&fs.ModeIrregular != 0 {
-		info, err := e.Info()
+		info, err := os.Lstat(filepath.FromSlash(path))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err != nil {
 			s.fail(err)
 			return nil

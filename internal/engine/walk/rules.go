@@ -2,7 +2,6 @@ package walk
 
 import (
 	"bytes"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -110,14 +109,14 @@ func (r *rules) above(root string) *level {
 }
 
 // enter returns the rules for the entries of dir. entries are its first entries, or all of them if complete.
-func (r *rules) enter(parent *level, dir string, entries []fs.DirEntry, complete bool) *level {
+func (r *rules) enter(parent *level, dir string, entries []dirent, complete bool) *level {
 	if !complete {
 		return r.load(parent, dir, func(string) bool { return true })
 	}
 	var found [4]bool
 	some := false
 	for _, e := range entries {
-		if k := specialName(e.Name()); k >= 0 {
+		if k := specialName(e.name); k >= 0 {
 			found[k], some = true, true
 		}
 	}

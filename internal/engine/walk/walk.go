@@ -21,9 +21,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,7 +43,7 @@ const (
 const (
 	// MaxErrors is how many errors Stats keeps; all are counted.
 	MaxErrors = 20
-	// dirBatch is how many entries of a directory are held at a time in an unsorted walk.
+	// dirBatch is about how many entries of a directory are held at a time in an unsorted walk.
 	dirBatch = 1024
 )
 
@@ -165,6 +167,7 @@ type walker struct {
 	active  int
 	err     error
 	stats   Stats
+	levels  []*scratch      // of a sorted walk
 	seen    map[string]bool // real paths of visited directories, only when links are followed
 }
 
@@ -174,8 +177,10 @@ type dirTask struct {
 	level *level // ignore rules in force for its entries; of the parent until opened
 	depth int
 	link  bool
-	real  string   // where path leads, if a link was followed to it and Skip must be asked for that place too
-	open  *os.File // set once partly read
+	real  string // where path leads, if a link was followed to it and Skip must be asked for that place too
+
+	opened bool // partly read
+	dir    directory
 }
 
 func newWalker(opts Options, visit func(Entry) error) (*walker, error) {
@@ -261,8 +266,8 @@ func (w *walker) walkTree() error {
 		}
 		wg.Wait()
 		for _, t := range w.pending {
-			if t.open != nil {
-				t.open.Close()
+			if t.opened {
+				t.dir.close()
 			}
 		}
 	}
@@ -328,6 +333,7 @@ func (w *walker) firstVisit(path string) bool {
 func (w *walker) work() {
 	var s Stats
 	var subs []*dirTask
+	var b scratch
 	defer func() { w.add(&s) }()
 	w.mu.Lock()
 	for {
@@ -346,7 +352,7 @@ func (w *walker) work() {
 		w.mu.Unlock()
 
 		more := false
-		more, subs = w.step(t, &s, subs[:0])
+		more, subs = w.step(t, &s, &b, subs[:0])
 
 		w.mu.Lock()
 		w.active--
@@ -361,59 +367,73 @@ func (w *walker) work() {
 }
 
 // step reads one batch of a directory and visits its entries; more says that the directory has further batches.
-func (w *walker) step(t *dirTask, s *Stats, subs []*dirTask) (more bool, _ []*dirTask) {
-	first := t.open == nil
-	if first {
-		f, err := openDir(t.path)
-		if err != nil {
-			s.fail(fmt.Errorf("read directory: %w", err))
-			return false, subs
-		}
-		t.open = f
-		s.Dirs++
+func (w *walker) step(t *dirTask, s *Stats, b *scratch, subs []*dirTask) (more bool, _ []*dirTask) {
+	first := !t.opened
+	if first && !w.open(t, s) {
+		return false, subs
 	}
-	entries, err := t.open.ReadDir(dirBatch)
+	done, err := w.read(t, b, dirBatch)
 	if first && w.rules != nil {
-		t.level = w.rules.enter(t.level, t.path, entries, len(entries) < dirBatch)
+		t.level = w.rules.enter(t.level, t.path, b.entries, done)
 	}
-	for _, e := range entries {
+	for _, e := range b.entries {
 		if w.stopped.Load() {
-			more, err = false, fs.ErrClosed
+			done, err = true, nil
 			break
 		}
 		if sub := w.entry(t, e, s); sub != nil {
 			subs = append(subs, sub)
 		}
 	}
-	if len(entries) == dirBatch && err == nil {
+	if !done {
 		return true, subs
 	}
-	if err != nil && !isEOF(err) && !w.stopped.Load() {
+	w.finish(t, err, s)
+	return false, subs
+}
+
+func (w *walker) open(t *dirTask, s *Stats) bool {
+	d, err := openDir(t.path, t.depth == 0 || t.link)
+	if err != nil {
+		s.fail(fmt.Errorf("read directory: %w", err))
+		return false
+	}
+	t.dir, t.opened = d, true
+	s.Dirs++
+	return true
+}
+
+// read fills b.entries with at least so many entries, or the rest of the directory.
+func (w *walker) read(t *dirTask, b *scratch, atLeast int) (done bool, err error) {
+	b.entries = b.entries[:0]
+	for !done && len(b.entries) < atLeast && !w.stopped.Load() {
+		done, err = t.dir.read(b)
+	}
+	return done, err
+}
+
+// finish closes a directory that was read, up to an error if there is one.
+func (w *walker) finish(t *dirTask, err error, s *Stats) {
+	if err != nil && !w.stopped.Load() {
 		s.fail(fmt.Errorf("read directory %s: %w", filepath.FromSlash(t.path), err))
 	}
-	t.open.Close()
-	t.open = nil
-	return false, subs
+	t.dir.close()
+	t.opened = false
 }
 
 // sorted walks depth first in name order.
 func (w *walker) sorted(t *dirTask, s *Stats) {
-	f, err := openDir(t.path)
-	if err != nil {
-		s.fail(fmt.Errorf("read directory: %w", err))
+	if !w.open(t, s) {
 		return
 	}
-	s.Dirs++
-	entries, err := f.ReadDir(-1)
-	f.Close()
-	if err != nil {
-		s.fail(fmt.Errorf("read directory %s: %w", filepath.FromSlash(t.path), err))
-	}
+	b := w.scratchAt(t.depth)
+	_, err := w.read(t, b, math.MaxInt)
+	w.finish(t, err, s)
 	if w.rules != nil {
-		t.level = w.rules.enter(t.level, t.path, entries, true)
+		t.level = w.rules.enter(t.level, t.path, b.entries, true)
 	}
-	sortByName(entries)
-	for _, e := range entries {
+	slices.SortFunc(b.entries, func(a, b dirent) int { return strings.Compare(a.name, b.name) })
+	for _, e := range b.entries {
 		if w.stopped.Load() {
 			return
 		}
@@ -421,4 +441,16 @@ func (w *walker) sorted(t *dirTask, s *Stats) {
 			w.sorted(sub, s)
 		}
 	}
+}
+
+// scratchAt gives what a sorted walk keeps of the directory that it is in at a depth.
+func (w *walker) scratchAt(depth int) *scratch {
+	for len(w.levels) <= depth {
+		s := &scratch{}
+		if len(w.levels) > 0 {
+			s.share(w.levels[0])
+		}
+		w.levels = append(w.levels, s)
+	}
+	return w.levels[depth]
 }
