@@ -111,6 +111,12 @@ func (s *server) connectRemote(ctx context.Context) (*link, error) {
 	how := func() string { return "the server ended it" }
 	var l *link
 	var err error
+	if s.cfg.Type == config.WebSocket {
+		if l, err = s.open(ctx, &socketTransport{hc, s.cfg.URL, s.log}, protocolHandshake, hc.close, how); err != nil {
+			hc.close()
+		}
+		return l, err
+	}
 	if s.cfg.Type == config.HTTP {
 		l, err = s.open(ctx, &sdk.StreamableClientTransport{Endpoint: s.cfg.URL, HTTPClient: client, MaxRetries: 2, MaxEventSize: MaxMessageBytes},
 			version, hc.close, how)

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sevengate/sevengate/internal/mcp/config"
 )
 
 // AuthError says that a server refused for want of authentication.
@@ -96,7 +98,7 @@ func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 	if refusal(resp) && req.URL.Host == h.host {
 		if h.s.cfg.HeadersHelper != "" {
 			cause = h.prepare(req.Context())
-		} else if cause = errors.New("it is refused"); !h.static() {
+		} else if cause = errors.New("it is refused"); !h.static() && h.s.cfg.Type != config.WebSocket {
 			cause = h.reauthorize(req.Context(), resp, sent)
 		}
 		if again, ok := rewind(req); cause == nil && ok {

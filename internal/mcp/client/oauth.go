@@ -42,6 +42,9 @@ func (m *Manager) Authenticate(ctx context.Context, name string, open func(addre
 	if s.cfg.Type == config.Stdio {
 		return fmt.Errorf("MCP server %s is a local process: there is nothing to sign in to", name)
 	}
+	if s.cfg.Type == config.WebSocket {
+		return fmt.Errorf("MCP server %s is of type ws, which is authenticated by headers only: set headers or headersHelper in its entry", name)
+	}
 	if verdict, why := m.cfg.Judge(&s.cfg); verdict != config.Start {
 		return fmt.Errorf("MCP server %s is not started: %s", name, why)
 	}

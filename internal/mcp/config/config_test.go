@@ -82,9 +82,17 @@ func TestEntries(t *testing.T) {
 		{`{"type":"http","url":"ftp://x"}`, "must begin with http", ""},
 		{`{"type":"streamable-http","url":"http://x/${A}"}`, "", ""},
 		{`{"type":"http","url":"http://x","headers":{"A":"b\nc"}}`, "line break", ""},
-		{`{"type":"ws","url":"ws://x"}`, "not supported", ""},
+		{`{"type":"ws","url":"wss://x/${A}"}`, "", ""},
+		{`{"type":"ws","url":"https://x"}`, "must begin with ws:// or wss://", ""},
+		{`{"type":"ws","url":"ws://x","oauth":{"clientId":"c"}}`, "", "oauth does not work"},
+		{`{"type":"http","url":"https://x","oauth":{"authServerMetadataUrl":"http://127.0.0.1.evil.example"}}`, "https://", ""},
+		{`{"type":"http","url":"https://x","oauth":{"grant":"password"}}`, "must be authorization_code", ""},
+		{`{"type":"http","url":"https://x","oauth":{"grant":"client_credentials"}}`, "needs oauth.clientId", ""},
+		{`{"type":"http","url":"https://x","oauth":{"grant":"client_credentials","clientId":"c","privateKeyFile":"k.pem"}}`, "", ""},
+		{`{"type":"http","url":"https://x","oauth":{"clientId":"c","idp":{"issuer":"http://idp","clientId":"c"}}}`, "issuer must begin", ""},
+		{`{"type":"http","url":"https://x","oauth":{"idp":{"issuer":"https://idp","clientId":"c"}}}`, "needs both", ""},
 		{`{"type":"sdk","name":"x"}`, "host program", ""},
-		{`{"type":"pigeon","command":"x"}`, "must be stdio, http or sse", ""},
+		{`{"type":"pigeon","command":"x"}`, "must be stdio, http, sse or ws", ""},
 		{`{}`, "command is missing", ""},
 		{`5`, "cannot be read", ""},
 		{`{"command":["a"]}`, "command must be of type string", ""},
@@ -108,6 +116,11 @@ func TestEntries(t *testing.T) {
 	}
 	if s, w := parse("s", json.RawMessage(`{"command":"x","trustAnnotations":true}`), ScopeProject, "", "/", lookup); s.TrustHints || len(w) != 1 {
 		t.Error("a repository cannot declare itself trusted")
+	}
+	for _, oauth := range []string{`"grant":"client_credentials","clientId":"c"`, `"privateKeyFile":"/k"`, `"idp":{"issuer":"https://i","clientId":"c"}`} {
+		if s, _ := parse("s", json.RawMessage(`{"type":"http","url":"https://x","oauth":{`+oauth+`}}`), ScopeProject, "", "/", lookup); !strings.Contains(s.Invalid, "by a repository") {
+			t.Errorf("a repository may not say whom the person's secrets are given to: %s", oauth)
+		}
 	}
 	for _, name := range []string{"", "workspace", "a\nb", strings.Repeat("x", 200)} {
 		if s, _ := parse(name, json.RawMessage(`{"command":"x"}`), ScopeUser, "", "/", lookup); s.Invalid == "" {

@@ -145,7 +145,7 @@ func TestRefused(t *testing.T) {
 		{ScopeUser, strings.Repeat("a", MaxName+1), `{"command":"x"}`, "letters, digits"},
 		{ScopeUser, "n", `{"command":""}`, "command is missing"},
 		{ScopeUser, "n", `{"url":"https://x"}`, `add "type": "http"`},
-		{ScopeUser, "n", `{"type":"ws","url":"ws://x"}`, "not supported"},
+		{ScopeUser, "n", `{"type":"ws","url":"https://x"}`, "ws:// or wss://"},
 		{ScopeUser, "n", `{"type":"http","url":"file:///x"}`, "http:// or https://"},
 		{ScopeUser, "n", `{"type":"http","url":"https://x","headers":{"A":"b\r\nC: d"}}`, "line break"},
 		{ScopeUser, "n", `{"type":"http","url":"https://x","oauth":{"clientSecret":"hunter2"}}`, "MCP_CLIENT_SECRET"},

@@ -39,6 +39,8 @@ const (
 	Stdio Transport = "stdio" // a child process
 	HTTP  Transport = "http"  // streamable HTTP, with SSE as its fallback
 	SSE   Transport = "sse"   // the older HTTP transport
+	// WebSocket is one message a text, over a WebSocket.
+	WebSocket Transport = "ws"
 )
 
 // Limits of an entry.
@@ -347,19 +349,26 @@ func parse(name string, raw json.RawMessage, scope Scope, file, dir string, look
 	case "sse":
 		s.Type = SSE
 	case "ws":
-		return bad("the transport ws is not supported; use http")
+		s.Type = WebSocket
 	case "sdk":
 		return bad("servers of type sdk come from a host program, not from a file")
 	default:
-		return bad("type is %q; it must be stdio, http or sse", w.Type)
+		return bad("type is %q; it must be stdio, http, sse or ws", w.Type)
 	}
 	if s.Type != Stdio {
 		if s.URL == "" {
 			return bad("not configured: url is empty")
 		}
 		u, err := url.Parse(s.URL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return bad("url must begin with http:// or https://")
+		schemes := []string{"http", "https"}
+		if s.Type == WebSocket {
+			schemes = []string{"ws", "wss"}
+		}
+		if err != nil || !slices.Contains(schemes, u.Scheme) || u.Host == "" {
+			return bad("url must begin with %s:// or %s://", schemes[0], schemes[1])
+		}
+		if s.Type == WebSocket && w.OAuth != nil {
+			warn("oauth does not work with type ws; it is ignored")
 		}
 		for k, v := range s.Headers {
 			if strings.ContainsAny(k+v, "\r\n\x00") {
