@@ -251,6 +251,9 @@ func (s *server) callError(ctx context.Context, name string, err error) error {
 		}
 		return fail(false, "%s (code %d)", longText(rpc.Message), rpc.Code)
 	}
+	if strings.Contains(err.Error(), "cannot unmarshal") { // the parser's own errors cannot be told apart by type
+		return fail(true, "the server's answer is not what the protocol says: %s", withoutAddress(err))
+	}
 	return fail(true, "the connection was lost: %s", withoutAddress(err))
 }
 

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // MaxMessageBytes bounds one message of a server. A larger answer becomes an
@@ -78,11 +80,20 @@ func (l *lineReader) message(line []byte, over *idScanner) []byte {
 	if len(line) == 0 {
 		return nil
 	}
-	if line[0] != '{' && line[0] != '[' || !json.Valid(line) {
-		l.log.line("[stdout] " + string(line[:min(len(line), maxLogLine/2)]))
-		return nil
+	var several []json.RawMessage
+	if line[0] != '[' || json.Unmarshal(line, &several) != nil {
+		several = []json.RawMessage{line}
 	}
-	return append(line, '\n')
+	var out []byte
+	for _, one := range several {
+		// One that is none would end the connection.
+		if _, err := jsonrpc.DecodeMessage(one); err != nil {
+			l.log.line("[stdout] " + string(one[:min(len(one), maxLogLine/2)]))
+			continue
+		}
+		out = append(append(out, one...), '\n')
+	}
+	return out
 }
 
 // tooLarge is the answer that stands for one that was dropped.

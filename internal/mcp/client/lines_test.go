@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"pgregory.net/rapid"
 )
 
@@ -53,7 +54,7 @@ func FuzzLineReader(f *testing.F) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(out)) {
-			if !json.Valid([]byte(line)) {
+			if _, err := jsonrpc.DecodeMessage([]byte(line)); err != nil {
 				t.Fatalf("%q passes %q", in, line)
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"image"
 	"image/png"
 	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -175,6 +177,16 @@ func rawServer(kind string) {
 		fmt.Fprintln(os.Stderr, "bad configuration")
 		os.Exit(3)
 	}
+	if kind == "stubborn" { // ends neither by itself nor when asked to, and has a child
+		ignoreTerm()
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), serverVar+"=raw:deaf")
+		if err := child.Start(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		fmt.Fprintf(os.Stderr, "pids %d %d\n", os.Getpid(), child.Process.Pid)
+		defer time.Sleep(time.Hour)
+	}
 	say("Welcome to the server!")
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 64<<20)
@@ -202,6 +214,31 @@ func rawServer(kind string) {
 				say(`{"jsonrpc":"2.0","id":4711,"result":{}}`)
 				say(`{"jsonrpc":"2.0","broken`)
 			case "never":
+			case "strange": // an answer of no known shape
+				answer(m.ID, `{"content":"text","isError":"maybe"}`)
+			case "empty":
+				say(`{"jsonrpc":"2.0","id":%s}`, m.ID)
+			case "stranger": // an answer to a question that nobody asked, and then ours
+				say(`{"jsonrpc":"2.0","id":"never asked","result":{"content":[]}}`)
+				say(`{"jsonrpc":"2.0","id":null,"error":{"code":"x"}}`)
+				say(`[]`)
+				answer(m.ID, `{"content":[{"type":"text","text":"ours"}]}`)
+			case "notes": // a flood of notifications and of what is none
+				for i := range 3_000 {
+					say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+					say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"call-%d","progress":%d}}`, i, i)
+					say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%s"}}`, strings.Repeat("n", 100))
+					say("%s", strings.Repeat("no message ", 10))
+				}
+				answer(m.ID, `{"content":[{"type":"text","text":"noted"}]}`)
+			case "asks": // for what we do not do
+				say(`{"jsonrpc":"2.0","id":"q","method":"server/explode","params":{}}`)
+				for in.Scan() {
+					if strings.Contains(in.Text(), `"id":"q"`) {
+						break
+					}
+				}
+				answer(m.ID, `{"content":[{"type":"text","text":`+strconv.Quote(in.Text())+`}]}`)
 			case "huge":
 				fmt.Printf(`{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"`)
 				chunk := strings.Repeat("y", 1<<20)
@@ -245,7 +282,7 @@ func rawTools(kind, cursor string, answer func(string)) {
 			{"name":"","inputSchema":{}},{"name":"none","inputSchema":{}}
 		]}`)
 	default:
-		answer(`{"tools":[{"name":"twice","inputSchema":{}},{"name":"never","inputSchema":{}},{"name":"huge","inputSchema":{}},{"name":"leave","inputSchema":{}},{"name":"ok","inputSchema":{}}]}`)
+		answer(`{"tools":[{"name":"twice","inputSchema":{}},{"name":"never","inputSchema":{}},{"name":"huge","inputSchema":{}},{"name":"leave","inputSchema":{}},{"name":"strange","inputSchema":{}},{"name":"empty","inputSchema":{}},{"name":"stranger","inputSchema":{}},{"name":"notes","inputSchema":{}},{"name":"asks","inputSchema":{}},{"name":"ok","inputSchema":{}}]}`)
 	}
 }
 
