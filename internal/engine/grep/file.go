@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -13,6 +14,8 @@ import (
 
 const (
 	bufferBytes = 256 << 10
+	// firstReadBytes are read before anything is known of a file. Most end within, and of binary files no more is wanted.
+	firstReadBytes = BinaryCheckBytes + 4<<10
 	// MaxSpansPerLine limits the matches that are reported of one line.
 	MaxSpansPerLine = 10000
 	// maxContextBytes is how much text before a match is kept at hand; context lines beyond it are left out.
@@ -26,9 +29,10 @@ type fileSearch struct {
 	p    *Pattern
 	sc   *scanner
 	slot slot
-	job  job
-	mod  time.Time
+	job  *job
+	mod  time.Time // if zero, it was not asked for
 
+	near nearFile
 	src  io.Reader
 	left int64 // bytes that the file should still have; negative: unknown
 	eof  bool
@@ -49,23 +53,39 @@ type fileSearch struct {
 	searched, binary      bool
 	reportBinary          bool
 	failed                error
+
+	total Stats // of all files that were searched
 }
 
 func newFileSearch(s *search) *fileSearch {
 	return &fileSearch{s: s, p: s.p, sc: newScanner(s.p), buf: make([]byte, bufferBytes)}
 }
 
-func (f *fileSearch) reset(j job) {
+func (f *fileSearch) reset(j *job) {
 	if len(f.buf) > bufferBytes {
 		f.buf = make([]byte, bufferBytes)
 	}
-	*f = fileSearch{s: f.s, p: f.p, sc: f.sc, slot: f.slot, buf: f.buf, job: j, number: 1}
+	*f = fileSearch{s: f.s, p: f.p, sc: f.sc, slot: f.slot, near: f.near, buf: f.buf, job: j, number: 1, total: f.total}
 }
 
 // run searches one file. Only errors that end the whole search, or errStopFile, are returned.
-func (f *fileSearch) run(j job) error {
+func (f *fileSearch) run(j *job) error {
 	f.reset(j)
-	file, size, mod, err := openRegular(j.entry.Path, j.entry.Link || j.direct)
+	err := f.openAndSearch()
+	f.count()
+	return err
+}
+
+func (f *fileSearch) openAndSearch() error {
+	e := &f.job.entry
+	if !e.Link && !f.job.direct {
+		f.job.root.near.open(strings.TrimSuffix(e.Path, e.Rel))
+		if f.near.open(&f.job.root.near, e.Rel) {
+			defer f.near.Close()
+			return f.searchFrom(&f.near, -1)
+		}
+	}
+	file, size, mod, err := openRegular(e.Path, e.Link || f.job.direct)
 	if err != nil {
 		if !errors.Is(err, errNotRegular) {
 			f.failed = err
@@ -73,20 +93,62 @@ func (f *fileSearch) run(j job) error {
 		return nil
 	}
 	defer file.Close()
-	f.src, f.left, f.mod = file, size, mod
 	if size == 0 {
-		f.left = -1 // files of /proc say so and have content
+		size = -1 // files of /proc say so and have content
 	}
-	f.searched = true
-	err = f.search()
+	f.mod = mod
+	return f.searchFrom(file, size)
+}
+
+// searchFrom searches a file of so many bytes, if that is not negative.
+func (f *fileSearch) searchFrom(file io.Reader, size int64) error {
+	f.src, f.left, f.searched = file, size, true
+	err := f.search()
 	if f.failed != nil {
-		f.failed = fmt.Errorf("read %s: %w", j.entry.Path, f.failed)
+		f.failed = fmt.Errorf("read %s: %w", f.job.entry.Path, f.failed)
 	}
 	return err
 }
 
+// count adds the file to the totals.
+func (f *fileSearch) count() {
+	t := &f.total
+	if f.searched {
+		t.Files++
+	}
+	if f.binary {
+		t.Binary++
+	}
+	if f.lines > 0 {
+		t.FilesMatched++
+	}
+	t.Bytes += f.bytes
+	t.Lines += f.lines
+	t.Matches += f.matches
+	if f.failed != nil {
+		t.Unreadable++
+		t.Errors = appendErrors(t.Errors, f.failed)
+	}
+}
+
+// addFiles adds what count has gathered.
+func addFiles(t, more *Stats) {
+	t.Files += more.Files
+	t.Binary += more.Binary
+	t.FilesMatched += more.FilesMatched
+	t.Bytes += more.Bytes
+	t.Lines += more.Lines
+	t.Matches += more.Matches
+	t.Unreadable += more.Unreadable
+	t.Errors = appendErrors(t.Errors, more.Errors...)
+}
+
+func appendErrors(list []error, more ...error) []error {
+	return append(list, more[:min(len(more), maxErrors-len(list))]...)
+}
+
 func (f *fileSearch) search() error {
-	if err := f.fill(); err != nil {
+	if err := f.fillTo(firstReadBytes); err != nil {
 		return err
 	}
 	if f.n == 0 {
@@ -104,7 +166,10 @@ func (f *fileSearch) search() error {
 		}
 		f.reportBinary = f.s.opts.Mode == ModeContent
 	}
-	var err error
+	err := f.fill()
+	if err != nil {
+		return err
+	}
 	if f.p.opts.Multiline {
 		err = f.searchMultiline()
 	} else {
@@ -119,12 +184,15 @@ func (f *fileSearch) search() error {
 }
 
 // fill reads until the buffer is full or the file ends.
-func (f *fileSearch) fill() error {
-	for f.n < len(f.buf) && !f.eof {
+func (f *fileSearch) fill() error { return f.fillTo(len(f.buf)) }
+
+// fillTo reads until the buffer holds so many bytes or the file ends.
+func (f *fileSearch) fillTo(want int) error {
+	for f.n < want && !f.eof {
 		if f.s.ctx.Err() != nil {
 			return f.s.ctx.Err()
 		}
-		n, err := f.src.Read(f.buf[f.n:])
+		n, err := f.src.Read(f.buf[f.n:want])
 		f.n += n
 		f.bytes += int64(n)
 		if f.left >= 0 {
@@ -347,7 +415,10 @@ func (f *fileSearch) contextBefore(start int) error {
 }
 
 func (f *fileSearch) event(k Kind) Event {
-	return Event{Kind: k, Path: f.job.entry.Path, Rel: f.job.entry.Rel, Root: f.job.root, ModTime: f.mod}
+	if f.mod.IsZero() {
+		f.mod = modTime(f.near.fd)
+	}
+	return Event{Kind: k, Path: f.job.entry.Path, Rel: f.job.entry.Rel, Root: f.job.root.index, ModTime: f.mod}
 }
 
 func (f *fileSearch) show(k Kind, start, end int) error {

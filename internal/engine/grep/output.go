@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// window is how many files may be searched ahead of the one whose turn it is to report.
-	window = 512
-	// maxHeldBytes limits the events that wait for their turn, of all files together; a file that needs more waits.
+	// window is how many batches of files may be searched ahead of the one whose turn it is to report.
+	window = 32
+	// maxHeldBytes limits the events that wait for their turn, of all batches together; one that needs more waits.
 	maxHeldBytes = 4 << 20
 	// eventCost is what a waiting event takes beside its text.
 	eventCost = 200
@@ -25,9 +25,9 @@ type output struct {
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	turn    int             // ordered: the file that reports now
+	turn    int             // ordered: the batch that reports now
 	owner   *slot           // unordered: the file that reports now
-	waiting map[int][]Event // ordered: files that are done before their turn
+	waiting map[int][]Event // ordered: batches that are done before their turn
 	held    int
 	stopped bool
 	err     error
@@ -60,7 +60,7 @@ func (o *output) fail(err error) {
 	o.mu.Unlock()
 }
 
-// admit waits until a file may be searched.
+// admit waits until a batch may be searched.
 func (o *output) admit(seq int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -122,7 +122,7 @@ func (o *output) deliverAll(events []Event) error {
 	return nil
 }
 
-// slot is the place of one file in the output.
+// slot is a place in the output: of a batch of files or, in an unordered search, of one file.
 type slot struct {
 	o      *output
 	seq    int
@@ -130,9 +130,9 @@ type slot struct {
 	live   bool // events go out at once
 }
 
-func (s *slot) begin(o *output, j job) { s.o, s.seq, s.events, s.live = o, j.seq, nil, false }
+func (s *slot) begin(o *output, seq int) { s.o, s.seq, s.events, s.live = o, seq, nil, false }
 
-// add reports an event, or keeps a copy until the file's turn comes.
+// add reports an event, or keeps a copy until the slot's turn comes.
 func (s *slot) add(e Event) error {
 	o := s.o
 	o.mu.Lock()
@@ -162,7 +162,7 @@ func (s *slot) add(e Event) error {
 	return nil
 }
 
-// myTurn reports whether a file may report now. In an unordered search that is so when no other has begun to; a small
+// myTurn reports whether a slot may report now. In an unordered search that is so when no other has begun to; a small
 // file still gathers its events first if others are at work, which end sees to.
 func (o *output) myTurn(s *slot) bool {
 	if o.opts.Unordered {
@@ -171,13 +171,15 @@ func (o *output) myTurn(s *slot) bool {
 	return o.turn == s.seq
 }
 
-// end hands over what the file has gathered and passes the turn on.
-func (s *slot) end(f *fileSearch) error {
+// end hands over what the slot has gathered and passes the turn on.
+func (s *slot) end() error {
 	o := s.o
+	if o.opts.Unordered && !s.live && len(s.events) == 0 {
+		return nil // as of most files
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	defer o.changed.Broadcast()
-	o.count(f)
 	if o.opts.Unordered {
 		for !o.myTurn(s) && !o.stopped {
 			o.changed.Wait()
@@ -207,26 +209,4 @@ func (s *slot) end(f *fileSearch) error {
 		err = o.deliverAll(events)
 	}
 	return err
-}
-
-func (o *output) count(f *fileSearch) {
-	t := &o.stats
-	if f.searched {
-		t.Files++
-	}
-	if f.binary {
-		t.Binary++
-	}
-	if f.lines > 0 {
-		t.FilesMatched++
-	}
-	t.Bytes += f.bytes
-	t.Lines += f.lines
-	t.Matches += f.matches
-	if f.failed != nil {
-		t.Unreadable++
-		if len(t.Errors) < maxErrors {
-			t.Errors = append(t.Errors, f.failed)
-		}
-	}
 }

@@ -106,7 +106,7 @@ type Stats struct {
 	Walk         walk.Stats
 }
 
-// maxBatchFiles is how many files of an ordered search a worker takes at once; far fewer than window.
+// maxBatchFiles is how many files of an ordered search a worker takes at once.
 const maxBatchFiles = 32
 
 var errEnough = errors.New("enough")
@@ -135,7 +135,6 @@ func Search(ctx context.Context, p *Pattern, opts SearchOptions, emit func(Event
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &search{ctx: inner, cancel: cancel, p: p, opts: opts, out: newOutput(&opts, emit)}
-	s.free.New = func() any { return newFileSearch(s) }
 	stop := context.AfterFunc(inner, s.out.stop)
 	defer stop()
 	err := s.run()
@@ -143,6 +142,12 @@ func Search(ctx context.Context, p *Pattern, opts SearchOptions, emit func(Event
 	stats, ended := s.out.stats, s.out.err
 	s.out.mu.Unlock()
 	stats.Walk = s.walked
+	for _, f := range s.free {
+		addFiles(&stats, &f.total)
+	}
+	for _, r := range s.roots {
+		r.near.close()
+	}
 	switch {
 	case errors.Is(ended, errEnough):
 		return stats, nil
@@ -162,62 +167,90 @@ type search struct {
 	p      *Pattern
 	opts   SearchOptions
 	out    *output
-	free   sync.Pool // of *fileSearch
 	walked walk.Stats
+
+	mu    sync.Mutex
+	free  []*fileSearch // all of them when nothing is searched
+	roots []*root       // to be closed
 }
 
-// job is one file to search; seq is its place in the order.
+// job is one file to search.
 type job struct {
 	entry  walk.Entry
-	root   int
+	root   *root
 	direct bool // the root itself
-	seq    int
+}
+
+// root is one of SearchOptions.Roots.
+type root struct {
+	index int
+	near  near
+}
+
+// batch is some files of an ordered search; seq is its place in the order.
+type batch struct {
+	seq  int
+	jobs []job
 }
 
 func (s *search) run() error {
 	if s.opts.Unordered {
-		return s.walkRoots(func(j job) error { return s.file(j) })
+		return s.walkRoots(func(j job) error {
+			f := s.take()
+			defer s.give(f)
+			f.slot.begin(s.out, 0)
+			return s.files(f, []job{j})
+		})
 	}
-	batches := make(chan []job, s.opts.Workers)
+	batches := make(chan batch, s.opts.Workers)
+	spare := make(chan []job, 2*s.opts.Workers)
 	var wg sync.WaitGroup
 	for range s.opts.Workers {
 		wg.Go(func() {
-			for jobs := range batches {
-				for _, j := range jobs {
-					if s.ctx.Err() == nil && s.file(j) != nil {
-						s.cancel()
-					}
+			f := s.take()
+			defer s.give(f)
+			for b := range batches {
+				f.slot.begin(s.out, b.seq)
+				if s.ctx.Err() == nil && s.files(f, b.jobs) != nil {
+					s.cancel()
+				}
+				select {
+				case spare <- b.jobs[:0]:
+				default:
 				}
 			}
 		})
 	}
 	// Handing over a file costs as much as searching a small one: while the workers are busy, files are gathered.
-	seq := 0
-	var batch []job
-	err := s.walkRoots(func(j job) error {
-		j.seq = seq
-		seq++
-		if err := s.out.admit(j.seq); err != nil {
+	b := batch{}
+	send := func() error {
+		if err := s.out.admit(b.seq); err != nil {
 			return err
 		}
-		if batch == nil {
-			batch = make([]job, 0, maxBatchFiles)
-		}
-		if batch = append(batch, j); len(batch) < maxBatchFiles && len(batches) > 0 {
-			return nil
-		}
 		select {
-		case batches <- batch:
-			batch = nil
-			return nil
+		case batches <- b:
 		case <-s.ctx.Done():
 			return s.ctx.Err()
 		}
+		b = batch{seq: b.seq + 1}
+		return nil
+	}
+	err := s.walkRoots(func(j job) error {
+		if b.jobs == nil {
+			select {
+			case b.jobs = <-spare:
+			default:
+				b.jobs = make([]job, 0, maxBatchFiles)
+			}
+		}
+		if b.jobs = append(b.jobs, j); len(b.jobs) < maxBatchFiles && len(batches) > 0 {
+			return s.ctx.Err()
+		}
+		return send()
 	})
-	if len(batch) > 0 && s.ctx.Err() == nil {
-		select {
-		case batches <- batch:
-		case <-s.ctx.Done():
+	if len(b.jobs) > 0 && s.ctx.Err() == nil {
+		if e := send(); err == nil {
+			err = e
 		}
 	}
 	close(batches)
@@ -227,15 +260,17 @@ func (s *search) run() error {
 
 func (s *search) walkRoots(visit func(job) error) error {
 	var missing error
-	for i, root := range s.opts.Roots {
+	for i, path := range s.opts.Roots {
 		o := s.opts.Walk
-		o.Root, o.Sorted, o.Dirs = root, !s.opts.Unordered, false
+		o.Root, o.Sorted, o.Dirs = path, !s.opts.Unordered, false
 		if o.Links == walk.LinksList {
 			o.Links = walk.LinksSkip
 		}
 		o.Workers = s.opts.Workers
+		r := &root{index: i}
+		s.roots = append(s.roots, r)
 		st, err := walk.Walk(s.ctx, o, func(e walk.Entry) error {
-			return visit(job{entry: e, root: i, direct: e.Direct})
+			return visit(job{entry: e, root: r, direct: e.Direct})
 		})
 		addWalk(&s.walked, st)
 		if err != nil {
@@ -263,16 +298,36 @@ func addWalk(a *walk.Stats, b walk.Stats) {
 	}
 }
 
-// file searches one file; an error ends the whole search.
-func (s *search) file(j job) error {
-	f := s.free.Get().(*fileSearch)
-	defer s.free.Put(f)
-	f.slot.begin(s.out, j)
-	err := f.run(j)
-	if end := f.slot.end(f); err == nil {
-		err = end
+// take gives the caller what it needs to search files, until it is given back.
+func (s *search) take() *fileSearch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.free); n > 0 {
+		f := s.free[n-1]
+		s.free = s.free[:n-1]
+		return f
 	}
-	if err != nil && !errors.Is(err, errStopFile) {
+	return newFileSearch(s)
+}
+
+func (s *search) give(f *fileSearch) {
+	s.mu.Lock()
+	s.free = append(s.free, f)
+	s.mu.Unlock()
+}
+
+// files searches the files of one slot; an error ends the whole search.
+func (s *search) files(f *fileSearch, jobs []job) error {
+	for i := range jobs {
+		if err := f.run(&jobs[i]); err != nil && !errors.Is(err, errStopFile) {
+			s.out.fail(err)
+			return err
+		}
+		if err := s.ctx.Err(); err != nil {
+			break
+		}
+	}
+	if err := f.slot.end(); err != nil {
 		s.out.fail(err)
 		return err
 	}
