@@ -75,3 +75,38 @@ func TestTypeScript(t *testing.T) {
 	b.expect(Input{Operation: DocumentSymbol, FilePath: "lib.ts"}, "function double")
 	b.expect(Input{Operation: Diagnostics, FilePath: "main.ts"}, "main.ts:2:7: error: Type 'number' is not assignable to type 'string'")
 }
+
+func TestPyright(t *testing.T) {
+	b := realBench(t, "pyright-langserver")
+	b.write("pyproject.toml", "[project]\nname = \"x\"\nversion = \"0\"\n")
+	b.write("lib.py", "def double(n: int) -> int:\n    return 2 * n\n")
+	b.write("main.py", "from lib import double\n\nx: str = double(2)\n")
+	b.expect(Input{Operation: Definition, FilePath: "main.py", Line: 3, Character: 10}, "lib.py:1:5:")
+	b.expect(Input{Operation: Hover, FilePath: "main.py", Line: 3, Character: 10}, "double")
+	b.expect(Input{Operation: References, FilePath: "lib.py", Line: 1, Character: 5}, "main.py:3:10:")
+	b.expect(Input{Operation: DocumentSymbol, FilePath: "lib.py"}, "function double")
+	b.expect(Input{Operation: Diagnostics, FilePath: "main.py"}, "main.py:3:10: error:")
+}
+
+func TestClangd(t *testing.T) {
+	b := realBench(t, "clangd")
+	b.write("compile_flags.txt", "-std=c11\n")
+	b.write("lib.c", "int twice(int n) { return 2 * n; }\n\nint four(void) { return twice(2); }\n")
+	b.expect(Input{Operation: Definition, FilePath: "lib.c", Line: 3, Character: 25}, "lib.c:1:5:")
+	b.expect(Input{Operation: Hover, FilePath: "lib.c", Line: 3, Character: 25}, "twice")
+	b.expect(Input{Operation: References, FilePath: "lib.c", Line: 1, Character: 5}, "lib.c:3:25:")
+	b.expect(Input{Operation: DocumentSymbol, FilePath: "lib.c"}, "function twice")
+	b.write("lib.c", "int twice(int n) { return \"x\" * n; }\n")
+	b.expect(Input{Operation: Diagnostics, FilePath: "lib.c"}, "lib.c:1:", "error: ")
+}
+
+func TestRustAnalyzer(t *testing.T) {
+	if out, err := exec.Command("rust-analyzer", "--version").CombinedOutput(); err != nil {
+		t.Skipf("rust-analyzer is not installed (a launcher without it may be): %v: %.80s", err, out)
+	}
+	b := realBench(t, "rust-analyzer")
+	b.write("Cargo.toml", "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n")
+	b.write("src/lib.rs", "pub fn double(n: i32) -> i32 {\n    2 * n\n}\n\npub fn four() -> i32 {\n    double(2)\n}\n")
+	b.expect(Input{Operation: Definition, FilePath: "src/lib.rs", Line: 6, Character: 5}, "lib.rs:1:8:")
+	b.expect(Input{Operation: DocumentSymbol, FilePath: "src/lib.rs"}, "function double")
+}
