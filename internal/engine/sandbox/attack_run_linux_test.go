@@ -133,7 +133,7 @@ func TestAttacks(t *testing.T) {
 		}
 		defer leak.Close()
 		run := func(cmd *exec.Cmd, name string) (string, int) {
-			cmd.Env = append(os.Environ(), attackVar+"="+name+"="+args[name])
+			cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", attackVar+"="+name+"="+args[name])
 			cmd.ExtraFiles = make([]*os.File, leaked-2)
 			cmd.ExtraFiles[leaked-3] = leak
 			out, _ := cmd.CombinedOutput()
