@@ -231,6 +231,16 @@ func (d *decider) doubtOf(p *part) string {
 		if d.closesLines(p.family) {
 			return "it cannot be told whether a deny or ask rule speaks of it: " + p.subject.unclear
 		}
+	case p.Kind == PartCommand && p.command != nil:
+		for _, set := range [2]*ruleSet{d.e.deny, d.e.ask} {
+			if r := set.mayClose(p.family, p.command); r != nil {
+				return "it cannot be told whether it is what is guarded " + r.where()
+			}
+		}
+		if p.command.ReadOnly && p.command.UnknownReads &&
+			(!d.walled(d.e.deny) && d.e.deny.hasPathRules(tool.FamilyRead) || d.e.ask.hasPathRules(tool.FamilyRead)) {
+			return "it cannot be told which files it reads, and rules guard some"
+		}
 	case p.isPath():
 		families := []string{tool.FamilyRead}
 		if p.writes() {
@@ -250,10 +260,6 @@ func (d *decider) doubtOf(p *part) string {
 				return "it reaches files that are guarded " + r.where()
 			}
 			return why
-		}
-	case p.command != nil && p.command.ReadOnly && p.command.UnknownReads:
-		if !d.walled(d.e.deny) && d.e.deny.hasPathRules(tool.FamilyRead) || d.e.ask.hasPathRules(tool.FamilyRead) {
-			return "it cannot be told which files it reads, and rules guard some"
 		}
 	}
 	return ""

@@ -284,6 +284,8 @@ func oddRedirect(c *shellscan.Command) string {
 			return "opens a network connection by redirection"
 		case r.Writes && r.Target.Text == "!":
 			return `redirects to a file named "!", which other shells read as "overwrite"`
+		case r.Writes && r.Target.Glob:
+			return "redirects to the pattern " + clipText(r.Target.Source) + ", which may be any file"
 		}
 	}
 	return ""

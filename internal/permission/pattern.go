@@ -219,11 +219,21 @@ func (p *commandPattern) opens(c *shellscan.Command) bool {
 		return false
 	}
 	for i := range c.Forms {
-		if c.Forms[i].Allow && p.matches(c.Forms[i].Text) && p.reaches(c.Forms[i].Text, c) {
+		if c.Forms[i].Allow && p.matches(c.Forms[i].Text) && p.endsWord(&c.Forms[i]) && p.reaches(c.Forms[i].Text, c) {
 			return true
 		}
 	}
 	return false
+}
+
+// endsWord tells that a prefix ends where a word of the command does: the quoted
+// word 'test x' is not "test" with an argument.
+func (p *commandPattern) endsWord(f *shellscan.Form) bool {
+	if p.exact || len(p.pieces) > 1 || !p.boundary || f.Marked == "" {
+		return true
+	}
+	n := len(p.pieces[0])
+	return n >= len(f.Marked) || f.Marked[n] != 0
 }
 
 // reaches tells that a pattern which begins with a wrapper also names the

@@ -26,7 +26,7 @@ func (d *decider) leadsOut(p *part) string {
 		return ""
 	}
 	for i := range p.paths {
-		if why := d.survey(p.paths[i].Real, nil); why != "" {
+		if why := d.survey(p.paths[i].Real, nil, false); why != "" {
 			return why
 		}
 	}
@@ -62,9 +62,9 @@ const oddInNames = " \t\r\n\v\f'\"\\"
 
 // survey looks below a folder for links that lead out of the working
 // directories. With a filter only entries whose names pass it count, and their
-// paths must be one plain word. It says what it found, or that it could not look
+// paths must be one plain word unless anyName is set. It says what it found, or that it could not look
 // at everything.
-func (d *decider) survey(dir string, filter func(name string) bool) (why string) {
+func (d *decider) survey(dir string, filter func(name string) bool, anyName bool) (why string) {
 	left := maxReachEntries
 	var walk func(dir string, odd bool)
 	walk = func(dir string, odd bool) {
@@ -76,7 +76,7 @@ func (d *decider) survey(dir string, filter func(name string) bool) (why string)
 			switch {
 			case left < 0:
 				why = fmt.Sprintf("it holds more than %d files, too many to look for links that lead out", maxReachEntries)
-			case counts && odd && filter != nil:
+			case counts && odd && filter != nil && !anyName:
 				why = fmt.Sprintf("the name %s is not one word, and may be read as others", clipText(d.show(path)))
 			case counts && e.Type()&(fs.ModeSymlink|fs.ModeIrregular) != 0:
 				if r, err := pathrule.Resolve(path, d.at.Cwd, d.at.Home); err != nil || !d.insideAll([]pathrule.Resolved{r}) {
@@ -144,7 +144,8 @@ func (d *decider) fedByFind(p *part) bool {
 		return false
 	}
 	last := &script.Commands[stages[at]]
-	if len(last.Argv) < 2 || last.Argv[0].Text != "xargs" || strings.HasPrefix(last.Argv[1].Source, "-") || hasBeyond(last) || !literal(last) {
+	nul, plain := xargsReads(last)
+	if !plain || hasBeyond(last) || !literal(last) || nul && at > 1 {
 		return false
 	}
 	for i := at - 1; i > 0; i-- {
@@ -152,12 +153,55 @@ func (d *decider) fedByFind(p *part) bool {
 			return false
 		}
 	}
-	return d.plainFind(p.first+stages[0], &script.Commands[stages[0]])
+	return d.plainFind(p.first+stages[0], &script.Commands[stages[0]], nul)
+}
+
+// xargsReads tells how an xargs takes words from its input: whether they are
+// separated by NUL, and that nothing else changes what they are.
+func xargsReads(c *shellscan.Command) (nul, plain bool) {
+	if len(c.Wrappers) != 1 || c.Wrappers[0].Name != "xargs" || c.Argv[0].Text != "xargs" {
+		return false, false
+	}
+	own := c.Wrappers[0].Args
+	for i := 1; i < len(own); i++ {
+		switch t := own[i].Text; t {
+		case "-0", "--null", "-0r", "-r0":
+			nul = true
+		case "-r", "--no-run-if-empty", "-x", "--exit", "-t", "--verbose":
+		case "-n", "-P", "-L", "-I", "--max-args", "--max-procs":
+			i++
+		default:
+			if len(t) < 3 || t[0] != '-' || strings.IndexByte("nPLI", t[1]) < 0 {
+				return false, false
+			}
+		}
+	}
+	return nul, true
 }
 
 // handedOn tells that a path stands for the names that find hands to a command.
 func (d *decider) handedOn(p *part) bool {
-	return p.Text == "" && p.placeless && len(p.paths) == 0 && p.owner >= 0 && d.fedByFind(&d.parts[p.owner])
+	if !p.placeless || len(p.paths) > 0 || p.owner < 0 || d.parts[p.owner].command == nil {
+		return false
+	}
+	return p.Text == inputMark(d.parts[p.owner].command) && d.fedByFind(&d.parts[p.owner])
+}
+
+// inputMark is the word that stands for the names from the input: what xargs -I
+// names, and otherwise none, as they follow the other words.
+func inputMark(c *shellscan.Command) string {
+	if len(c.Wrappers) == 0 {
+		return ""
+	}
+	own := c.Wrappers[0].Args
+	for i := 1; i < len(own); i++ {
+		if t := own[i].Text; t == "-I" && i+1 < len(own) {
+			return own[i+1].Text
+		} else if strings.HasPrefix(t, "-I") {
+			return t[2:]
+		}
+	}
+	return ""
 }
 
 func hasBeyond(c *shellscan.Command) bool {
@@ -191,18 +235,25 @@ func passesNames(c *shellscan.Command) bool {
 
 // plainFind tells that a command is a find that prints names below folders of
 // the working directories, and that these are what they look like.
-func (d *decider) plainFind(at int, c *shellscan.Command) bool {
+// With nul they are separated by NUL, so that they may hold blanks.
+func (d *decider) plainFind(at int, c *shellscan.Command, nul bool) bool {
 	if !c.ReadOnly || len(c.Run) == 0 || c.Run[0].Text != "find" || len(c.Wrappers) > 0 || hasBeyond(c) || c.UnknownReads || c.Inner > 0 || len(c.Reads) == 0 {
 		return false
 	}
+	prints := false
 	for _, w := range c.Run[1:] {
 		if w.Known != shellscan.Literal {
 			return false
 		}
 		switch w.Text {
-		case "-printf", "-print0", "-L", "-H", "-follow", "-files0-from", "-ls":
+		case "-print0":
+			prints = true
+		case "-printf", "-L", "-H", "-follow", "-files0-from", "-ls":
 			return false
 		}
+	}
+	if prints != nul {
+		return false
 	}
 	filter := nameFilter(c.Run[1:])
 	for i := range d.parts {
@@ -210,11 +261,11 @@ func (d *decider) plainFind(at int, c *shellscan.Command) bool {
 		if p.owner != at {
 			continue
 		}
-		if !p.inRoots || p.placeless || strings.ContainsAny(p.plain, oddInNames) {
+		if !p.inRoots || p.placeless || !nul && strings.ContainsAny(p.plain, oddInNames) {
 			return false
 		}
 		for j := range p.paths {
-			if d.survey(p.paths[j].Real, filter) != "" {
+			if d.survey(p.paths[j].Real, filter, nul) != "" {
 				return false
 			}
 		}

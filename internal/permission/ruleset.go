@@ -194,6 +194,67 @@ func (s *ruleSet) commandRule(family string, c *shellscan.Command) *compiledRule
 	return try(f.loose)
 }
 
+// mayClose finds a scoped rule that would speak of a command if a computed word
+// among its first ones turned out to be what the rule names.
+func (s *ruleSet) mayClose(family string, c *shellscan.Command) *compiledRule {
+	f := s.scoped[family]
+	if f == nil || len(c.Run) == 0 || c.Run[0].Known != shellscan.Literal {
+		return nil
+	}
+	head, open := certainHead(c)
+	if !open {
+		return nil
+	}
+	word := firstWord(head, true)
+	if foldsPrograms {
+		word = strings.ToLower(word)
+	}
+	for _, r := range f.byWord[word] {
+		want := r.command.plain
+		if !r.command.exact {
+			want = r.command.pieces[0]
+		}
+		if strings.HasPrefix(want, head) {
+			return r
+		}
+	}
+	return nil
+}
+
+// certainHead is the text of a command up to its first word that is computed or
+// comes from the input, and whether there is one. Options of git in front of the
+// subcommand are left out.
+func certainHead(c *shellscan.Command) (head string, open bool) {
+	var b strings.Builder
+	b.WriteString(baseName(c.Run[0].Text))
+	git := b.String() == "git"
+	for i := 1; i < len(c.Run); i++ {
+		w := &c.Run[i]
+		if git && w.Known == shellscan.Literal && strings.HasPrefix(w.Text, "-") {
+			switch w.Text {
+			case "-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix":
+				if i++; i < len(c.Run) && c.Run[i].Multi {
+					return b.String() + " ", true
+				}
+			}
+			continue
+		}
+		git = false
+		b.WriteByte(' ')
+		if w.Known != shellscan.Literal {
+			b.WriteString(w.Prefix)
+			return b.String(), true
+		}
+		b.WriteString(w.Text)
+	}
+	for i := range c.Wrappers {
+		if c.Wrappers[i].Name == "xargs" {
+			return b.String() + " ", true
+		}
+	}
+	return b.String(), false
+}
+
 // textRule finds a rule whose text is exactly a whole command line. Blanks
 // count where the rule opens: they may stand in quotes, or be newlines.
 func (s *ruleSet) textRule(family, line string) *compiledRule {

@@ -89,9 +89,10 @@ func (d *decider) suggest() []tool.Suggestion {
 	var of []*subject            // whom each of out answers
 	lines := map[*subject]bool{} // answered by a rule for the whole line
 	done := map[int]bool{}       // commands answered with all they work on
+	covered := map[int]bool{}    // commands whose rule lets them change what is in the working directories
 	for i := range d.parts {
 		p := &d.parts[i]
-		if p.Behavior == tool.Allow || lines[p.subject] || p.owner >= 0 && done[p.owner] {
+		if p.Behavior == tool.Allow || lines[p.subject] || p.owner >= 0 && (done[p.owner] || covered[p.owner] && p.writes() && p.inRoots && !p.redirect) {
 			continue
 		}
 		s, reach := d.suggestion(p)
@@ -108,6 +109,8 @@ func (d *decider) suggest() []tool.Suggestion {
 			}
 		case reachCommand:
 			done[i] = true
+		case reachPart:
+			covered[i] = p.Kind == PartCommand && p.command != nil && d.mode != ModePlan
 		}
 		if slices.Contains(out, s) {
 			continue

@@ -190,6 +190,9 @@ func (s *scanner) redirs(rs []*syntax.Redirect, st state) []Redir {
 				ws[0].Known = Unknown
 			}
 			x.Target = ws[0]
+			if end := int(r.Word.End().Offset()); isDigits(x.Target.Source) && end < len(s.src) && (s.src[end] == '<' || s.src[end] == '>') {
+				s.complex("a redirection lacks its target") // the digits belong to the next one
+			}
 			s.target(&x, r, st)
 		}
 		out = append(out, x)
@@ -357,7 +360,9 @@ func (s *scanner) finish(c *Command, st state) flow {
 	for i := range c.Wrappers {
 		w := &c.Wrappers[i]
 		if !w.Harmless && i >= len(st.wrappers) {
-			c.deny(w.Name + " runs another command")
+			if !w.Quiet {
+				c.deny(w.Name + " runs another command")
+			}
 			if c.BeyondPrefix == "" {
 				c.BeyondPrefix = w.Name + " runs another command"
 			}

@@ -85,6 +85,24 @@ func batCheck(_ *scanner, _ *Command, a *args, _ state) string {
 	return ""
 }
 
+// secretNames are parts of the names of variables that hold secrets.
+var secretNames = []string{"KEY", "TOKEN", "SECRET", "PASS", "PWD_", "CRED", "AUTH", "PRIVATE", "COOKIE", "SESSION", "CERT", "DSN", "DATABASE", "CONN", "URL", "URI", "WEBHOOK", "_ID", "SIGN", "SALT"}
+
+func printenvCheck(_ *scanner, _ *Command, a *args, _ state) string {
+	for _, w := range a.pos {
+		name := strings.ToUpper(w.Text)
+		for _, x := range secretNames {
+			if w.Known != Literal || strings.Contains(name, x) {
+				return "the variable " + show(w) + " may hold a secret"
+			}
+		}
+	}
+	if len(a.pos) == 0 && !a.has("--version", "--help") {
+		return "it shows the environment, which may hold secrets"
+	}
+	return ""
+}
+
 func manCheck(_ *scanner, _ *Command, a *args, _ state) string {
 	for _, w := range a.pos {
 		if w.Known != Literal || strings.ContainsAny(w.Text, "/\\") {
@@ -175,6 +193,7 @@ func tarCheck(s *scanner, c *Command, a *args, st state) string {
 	if len(a.pos) > 0 && len(a.uses) == 0 && a.pos[0].Known == Literal {
 		bundle := a.pos[0].Text
 		if strings.Trim(bundle, "tvfzjJ") != "" || !strings.Contains(bundle, "t") {
+			s.mayRead(c, a.pos[1:], st)
 			return "only the listing of an archive is known to be harmless"
 		}
 		list = true
@@ -184,6 +203,7 @@ func tarCheck(s *scanner, c *Command, a *args, st state) string {
 		}
 	}
 	if !list {
+		s.mayRead(c, c.Run[1:], st)
 		return "only the listing of an archive is known to be harmless"
 	}
 	for _, w := range a.reads {

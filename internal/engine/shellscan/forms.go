@@ -1,5 +1,7 @@
 package shellscan
 
+import "strings"
+
 // forms fills in the texts that rules are matched with.
 func (s *scanner) forms(c *Command, u unwrapped) {
 	text := join(c.Argv)
@@ -12,11 +14,32 @@ func (s *scanner) forms(c *Command, u unwrapped) {
 		}
 		c.Forms = append(c.Forms, Form{Text: full + text, Allow: true})
 	}
-	c.Forms = append(c.Forms, Form{Text: text, Allow: harmless})
+	c.Forms = append(c.Forms, Form{Text: text, Allow: harmless, Marked: marked(c.Argv)})
 	for _, l := range u.levels {
-		c.Forms = append(c.Forms, Form{Text: join(l.argv), Allow: harmless && l.allow})
+		c.Forms = append(c.Forms, Form{Text: join(l.argv), Allow: harmless && l.allow, Marked: marked(l.argv)})
 	}
 	s.plainForms(c, u.argv)
+}
+
+// marked is the text of words with NUL for the blanks inside them.
+func marked(ws []Word) string {
+	found := false
+	for i := range ws {
+		found = found || strings.ContainsAny(ws[i].Text, " \t\n")
+	}
+	if !found {
+		return ""
+	}
+	out := make([]string, len(ws))
+	for i := range ws {
+		out[i] = strings.Map(func(r rune) rune {
+			if r == ' ' || r == '\t' || r == '\n' {
+				return 0
+			}
+			return r
+		}, ws[i].Text)
+	}
+	return strings.Join(out, " ")
 }
 
 // subcommandPrograms have options in front of a subcommand.
@@ -35,7 +58,7 @@ func (s *scanner) plainForms(c *Command, argv []Word) {
 	if len(argv) == 0 || argv[0].Known != Literal {
 		return
 	}
-	name := base(argv[0])
+	name := strings.TrimSuffix(base(argv[0]), ".exe")
 	if name != argv[0].Text {
 		text := name
 		if len(argv) > 1 {

@@ -105,6 +105,9 @@ loop:
 	if a.why != "" {
 		c.deny(a.why)
 		c.UnknownReads = true
+		if e.args == files || e.args == trees {
+			s.mayRead(c, rest, st)
+		}
 	}
 	for _, w := range a.reads {
 		s.reads(c, w, st, false)
@@ -173,7 +176,7 @@ func (s *scanner) gitForms(c *Command, u *unwrapped, rest []Word, quiet bool) {
 		allow = allow && l.allow
 	}
 	allow = allow && u.argv[0].Text == "git"
-	c.Forms = append(c.Forms, Form{Text: "git " + join(rest), Allow: allow})
+	c.Forms = append(c.Forms, Form{Text: "git " + join(rest), Allow: allow, Marked: marked(append([]Word{lit("git")}, rest...))})
 }
 
 // harmlessConfig tells of settings that only choose how git shows things.
@@ -227,19 +230,24 @@ var gitTable = []program{
 	{names: "git submodule", args: noOperands}, {names: "git notes, git notes list, git notes show", flags: "", args: noOperands}, {names: "git bisect log, git bisect view --stat"},
 	{names: "git symbolic-ref", flags: "-q --short --quiet --recurse --no-recurse", args: text, max: 1}, {names: "git lfs ls-files, git lfs version", flags: "-l -s -n --all --long --size --name-only"},
 	{names: "git hash-object", flags: "-t: --stdin --no-filters --literally", args: files, check: needs("--no-filters", "filters of the repository can run programs")},
-	{names: "git help, git fsck, git verify-commit, git verify-tag, git difftool, git mergetool, git instaweb, git gui, gitk, git send-email, git credential", no: "it may run a program", refuse: "-x --extcmd --sendmail-cmd --smtp-server: runs a program"},
+	{names: "git help", flags: "-a -g -c --all --guides --config --verbose --no-verbose --no-external-commands --no-aliases --developer-interfaces --user-interfaces", args: text, refuse: "-w --web: opens a browser; -i --info: runs a viewer"},
+	{names: "git apply", flags: "--stat --numstat --summary --check -v -q -z -R -p: -C: --reverse --verbose --quiet --recount --directory: --include: --exclude: --whitespace: --ignore-whitespace --ignore-space-change --unidiff-zero --inaccurate-eof", args: files, check: gitApplyCheck},
+	{names: "git init", no: "it writes a new repository", flags: "-q -b: --bare --quiet --initial-branch: --shared? --object-format:", refuse: "--template: copies hooks; --separate-git-dir: writes elsewhere"},
+	{names: "git fsck, git verify-commit, git verify-tag, git difftool, git mergetool, git instaweb, git gui, gitk, git send-email, git credential", no: "it may run a program", refuse: "-x --extcmd --sendmail-cmd --smtp-server: runs a program"},
 	{names: "git fetch, git pull, git push, git clone, git ls-remote", no: "it uses the network", flags: "-v -q -n -a -f -p -t -j: -b: -o: --depth: --branch: --tags --all --prune --force --dry-run --set-upstream --no-verify --rebase? --heads --refs --tags", refuse: "--upload-pack --receive-pack --exec: names a program; -c --config --template: changes settings"},
 	{names: "git clone", no: "it writes a new repository", flags: "-v -q -n -b: -o: -j: --depth: --branch: --recursive --recurse-submodules?", refuse: "-u --upload-pack: names a program; -c --config --template: changes settings; --separate-git-dir: writes elsewhere"},
 	{names: "git rebase", no: "it changes commits", flags: "-i -m -q -v -s: -X: -f -r --onto: --continue --abort --skip --autostash --autosquash", refuse: "-x --exec: runs a command"},
 	{names: "git archive", no: "it writes an archive", flags: "-v -l --format: --prefix: --list", refuse: "-o --output: writes a file; --exec --remote: names a program"},
-	{names: "git format-patch, git bundle", no: "it writes files", flags: "-n -s -#", refuse: "-o --output-directory --output: writes elsewhere"},
+	{names: "git format-patch", no: "it writes files", flags: "-n -s -#", refuse: "-o --output-directory --output: writes elsewhere"},
+	{names: "git bundle", no: "it writes files", flags: "-q --quiet --progress --all --branches --tags --version:", check: gitBundleCheck},
 	{names: "git bisect run, git submodule foreach, git filter-branch, git for-each-repo", no: "it runs a command", check: beyond("it runs a command")},
 }
 
 // gitLogCheck refuses formats that check signatures.
-func gitLogCheck(_ *scanner, _ *Command, a *args, _ state) string {
-	for _, x := range a.uses {
-		if strings.Contains(x.name, "%G") || strings.Contains(x.value.Text, "%G") {
+func gitLogCheck(_ *scanner, c *Command, a *args, _ state) string {
+	for _, w := range c.Run[1:] {
+		if strings.Contains(w.Text, "%G") {
+			c.BeyondPrefix = orElse(c.BeyondPrefix, "the format makes git run gpg")
 			return "the format makes git run gpg"
 		}
 	}
@@ -279,12 +287,34 @@ func gitConfigCheck(_ *scanner, c *Command, a *args, _ state) string {
 	case len(a.pos) == 1 && !a.multi:
 		return ""
 	}
-	if len(a.pos) > 0 {
-		if w := a.pos[0]; w.Known != Literal || !harmlessSetting(strings.ToLower(w.Text)) {
-			c.BeyondPrefix = "the setting " + show(w) + " may make git run a program"
+	for _, w := range c.Run[1:] {
+		switch t := strings.ToLower(w.Text); {
+		case w.Known != Literal && w.mayBeOption(), t == "-e", t == "--edit", t == "--rename-section", t == "rename-section", t == "edit":
+			c.BeyondPrefix = "it may change any setting, and so make git run a program"
+		case w.Known == Literal && (strings.HasPrefix(t, "-") || t == "config"), wordIn("set get unset list remove-section", t):
+			continue
+		case w.Known != Literal || !harmlessSetting(t):
+			c.BeyondPrefix = orElse(c.BeyondPrefix, "the setting "+show(w)+" may make git run a program")
 		}
+		break
 	}
 	return "it changes the settings of git"
+}
+
+// gitApplyCheck allows the forms that only look at a patch.
+func gitApplyCheck(_ *scanner, _ *Command, a *args, _ state) string {
+	if a.has("--stat", "--numstat", "--summary", "--check") {
+		return ""
+	}
+	return "it applies a patch"
+}
+
+// gitBundleCheck notes the file that git bundle writes.
+func gitBundleCheck(s *scanner, c *Command, a *args, st state) string {
+	if len(a.pos) > 1 && a.pos[0].Text == "create" {
+		s.writes(c, a.pos[1], st)
+	}
+	return ""
 }
 
 // harmlessSetting tells of settings that name no program and no other file.

@@ -210,6 +210,12 @@ func dangerousKey(config []byte) (key, hooks string) {
 			}
 		case "extensions":
 			promisor = promisor || name == "partialclone"
+		case "man", "browser":
+			return full, "" // git help
+		case "help":
+			if name == "format" && value != "man" || name == "browser" {
+				return full, ""
+			}
 		case "interactive", "trailer", "merge", "alias", "pager":
 			// These run only for subcommands or terminals that no look has.
 		}

@@ -169,6 +169,10 @@ func (s *scanner) builtin(c *Command, u *unwrapped, name string) (flow, bool) {
 			c.ReadOnly = c.WhyNot == ""
 			return same(dirs), true
 		}
+		if len(args) == 0 && !u.stdinArgs && wordIn("alias hash umask ulimit history", name) {
+			c.ReadOnly = c.WhyNot == "" // it prints
+			return same(dirs), true
+		}
 		if e, n := lookup(name, u.argv); e != nil && (n > 1 || name == "shopt") {
 			return flow{}, false
 		}

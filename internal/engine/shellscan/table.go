@@ -132,6 +132,9 @@ func (s *scanner) table(c *Command, u *unwrapped) {
 			a := set.parse(name, words, true, false)
 			e.check(s, c, &a, u.st)
 		}
+		if e.args == files || e.args == trees {
+			s.mayRead(c, words, u.st)
+		}
 		return
 	}
 	c.ReadOnly = c.WhyNot == ""
@@ -139,6 +142,9 @@ func (s *scanner) table(c *Command, u *unwrapped) {
 	if a.why != "" {
 		c.deny(a.why)
 		c.UnknownReads = true
+		if e.args != text && e.args != noOperands {
+			s.mayRead(c, words, u.st)
+		}
 	}
 	s.operandReads(c, e.program, &a, u.st)
 	if e.check != nil {
@@ -182,6 +188,27 @@ func (s *scanner) operandReads(c *Command, p *program, a *args, st state) {
 	}
 	if p.here && len(pos) == 0 {
 		s.reads(c, lit("."), st, tree)
+	}
+}
+
+// mayRead notes the files that words may name where options are not all known:
+// operands, and what stands behind = or @ in an option.
+func (s *scanner) mayRead(c *Command, words []Word, st state) {
+	for _, w := range words {
+		if w.Known != Literal || w.Text == "" || len(w.Text) > 4096 {
+			continue
+		}
+		t := w.Text
+		if t[0] == '-' {
+			_, v, has := strings.Cut(t, "=")
+			if !has || v == "" || strings.ContainsAny(v, " \t\n") {
+				continue
+			}
+			t = v
+		}
+		if !strings.Contains(t, "://") {
+			s.reads(c, Word{Source: w.Source, Text: strings.TrimPrefix(t, "@"), Known: Literal}, st, false)
+		}
 	}
 }
 

@@ -32,7 +32,9 @@ var textTable = []program{
 	{names: "aspell list", flags: "-d: -l:", args: noOperands},
 	{names: "bat, batcat", flags: "-A -p -pp -n -l: -r: -H: --plain --number --language: --line-range: --highlight-line: --style: --color: --decorations: --paging: --theme: --show-all --wrap: --tabs: --list-languages --list-themes --version --help", args: files, check: batCheck},
 	{names: "tree", flags: "-a -A -C -d -D -f -F -g -h -H: -i -I: -J -l -L: -n -N -p -P: -q -Q -r -s -S -t -T: -u -U -v -x -X --charset: --dirsfirst --du --filelimit: --fromfile --gitignore --gitfile< --help --ignore-case --info --inodes --device --matchdirs --metafirst --noreport --nolinks --prune --sort: --si --timefmt: --version", args: files, here: true, refuse: "-o --output: writes a file; -R: writes files at the depth limit"},
-	{names: "less, more, most, pg", no: "a pager can run programs"},
+	{names: "pg, pygmentize, ccat, glow, mdcat, hexyl, pr, a2ps, enscript, lp, lpr", args: files, no: "it is not known to only print"},
+	{names: "less --version, less -V, more --version, more -V, man --version, man -V, tar --version, rsync --version, zip --version, unzip -v, ssh -V, scp -V, ping -V, nc -h, find --version, gawk --version, awk --version, sed --version, xargs --version, make --help"},
+	{names: "gzip, gunzip, bzip2, bunzip2, xz, unxz, zstd, unzstd, lz4, compress, zip", args: files, no: "it writes an archive"},
 	{names: "man", flags: "-a -f -k -w -W -s: -S: -L: --all --whatis --apropos --where --path --sections: --locale: --help --version", args: text, refuse: "-P --pager: runs a pager; -H --html -B --browser -X --gxditview: runs a program; -C --config-file: reads settings; -M --manpath: reads other pages; -l --local-file: reads a file; -p --preprocessor -T --troff-device -t --troff: runs programs", check: manCheck},
 	{names: "apropos, whatis, info --version", flags: "-a -e -l -r -s: -w", args: text},
 	{names: "nm, size, gnm", flags: "-A -a -B -C -d -D -g -G -h -n -o -p -P -r -s -S -t: -u -v --debug-syms --demangle? --dynamic --extern-only --numeric-sort --no-sort --print-size --size-sort --reverse-sort --undefined-only --defined-only --print-file-name --radix: --format: --help --version --common --totals", args: files},
@@ -52,7 +54,7 @@ var textTable = []program{
 	{names: "xmllint", flags: "--noout --format --xpath: --nonet --version", args: files, refuse: "--output: writes a file; --shell: runs commands"},
 	{names: "tokei, scc", flags: "-f -s: -o: --files --sort: --by-file --quiet --json --version --help --exclude-dir: --include-lang: --exclude-lang:", args: trees, here: true, refuse: "-o --output --out --report-file: writes a file"},
 	{names: "ctags, etags, cscope", no: "it writes an index"},
-	{names: "vim, vi, nvim, view, ex, ed, emacs, nano, pico, code, subl", no: "an editor changes files"},
+	{names: "pico, micro, helix, hx, kak, code, codium, cursor, subl, gedit, kate, mate", args: files, no: "an editor changes files"},
 }
 
 const grepFlags = "-a -A: -b -B: -c -C: -d: -D: -e: -E -f< -F -G -h -H -i -I -l -L -m: -n -o -P -q -r -R -s -T -u -U -v -V -w -x -y -z -Z -# " +

@@ -169,6 +169,9 @@ type Wrapper struct {
 	// Harmless wrappers change nothing of what the command means, so that allow
 	// rules may look through them.
 	Harmless bool
+	// Quiet wrappers are covered by no rule for what they run, but a command that
+	// changes nothing changes nothing behind them either.
+	Quiet bool
 	// Args are the wrapper's own words, its name first.
 	Args []Word
 }
@@ -179,6 +182,9 @@ type Form struct {
 	Text string
 	// Allow tells that an allow rule may match it. Deny and ask rules match every form.
 	Allow bool
+	// Marked is Text with the blanks that stand inside words replaced by NUL; ""
+	// when there are none.
+	Marked string
 }
 
 // Nesting tells where in the script a command stands.

@@ -111,7 +111,7 @@ func (s *scanner) unwrap(c *Command, st state) unwrapped {
 		}
 		harmless := w.harmless && name == u.argv[0].Text || name == "xargs" && len(own) == 1 && u.argv[0].Text == name
 		allow = allow && harmless
-		c.Wrappers = append(c.Wrappers, Wrapper{Name: name, Harmless: harmless, Args: own})
+		c.Wrappers = append(c.Wrappers, Wrapper{Name: name, Harmless: harmless, Quiet: name == "xargs" && u.argv[0].Text == name, Args: own})
 		if name == "xargs" {
 			u.stdinArgs = true
 		}
@@ -127,6 +127,7 @@ func (s *scanner) unwrap(c *Command, st state) unwrapped {
 		if u.st.replace != "" {
 			rest = replaced(rest, u.st.replace)
 			u.st.replace = ""
+			u.stdinArgs = false // no words are added at the end
 		}
 		u.argv = rest
 		u.levels = append(u.levels, level{rest, allow})
