@@ -108,6 +108,11 @@ func usable(input, api json.RawMessage, def tool.Def[Input, Output]) (tool.Tool,
 		if err != nil {
 			return tool.Tool{}, err
 		}
+		// To compile the schemas of many tools would take as long as all else at the
+		// start; those that surely can be are compiled when they are needed.
+		if schema.Plain(raw) {
+			return t, nil
+		}
 		if err = schema.For(t).Err(); err == nil {
 			return t, nil
 		}
