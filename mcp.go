@@ -20,16 +20,16 @@ import (
 // MCP is the session's connections to MCP servers.
 type MCP = client.Manager
 
+// ServerFiles are the files in which MCP servers are written down.
+type ServerFiles = config.Files
+
 // findServers reads which MCP servers are configured. Nothing is started.
 func (r *Runtime) findServers(ctx context.Context) error {
 	if r.opts.NoMCP {
 		return nil
 	}
-	managed := r.opts.ManagedDirs
-	if managed == nil {
-		managed = config.SystemDirs()
-	}
-	o := config.Options{Dir: r.dir, Home: r.home, StateDir: r.state, ManagedDirs: managed, Flags: r.opts.MCPConfig, Strict: r.opts.StrictMCP, Environ: r.env}
+	files := r.ServerFiles()
+	o := config.Options{Dir: files.Dir, Home: files.Home, StateDir: files.StateDir, ManagedDirs: files.ManagedDirs, Flags: r.opts.MCPConfig, Strict: r.opts.StrictMCP, Environ: r.env}
 	if s := r.opts.SettingSources; s != nil {
 		o.NoProject = !strings.Contains(*s, "project")
 		o.NoUser = !strings.Contains(*s, "user")
@@ -59,14 +59,20 @@ func (r *Runtime) findServers(ctx context.Context) error {
 // person's own choices as they are now.
 func (r *Runtime) judgeServer(ctx context.Context) func(*config.Server) (config.Verdict, string) {
 	return func(s *config.Server) (config.Verdict, string) {
-		now := r.watcher.Current(ctx)
-		p := config.PolicyFrom(now.Settings.MCP(), now.Trust.Trusted, config.Lookup(r.env))
-		p.NoQuestions = p.NoQuestions || r.opts.Prompter == nil && now.Trust.Trusted
-		if err := r.choices.Apply(&p); err != nil && r.opts.Log != nil {
-			r.opts.Log.Warn("MCP choices cannot be read", "error", err)
-		}
+		p, trusted := r.serverPolicy(ctx)
+		p.NoQuestions = p.NoQuestions || r.opts.Prompter == nil && trusted
 		return p.Judge(s)
 	}
+}
+
+// serverPolicy is what settings and choices say, as they are now.
+func (r *Runtime) serverPolicy(ctx context.Context) (p config.Policy, trusted bool) {
+	now := r.watcher.Current(ctx)
+	p = config.PolicyFrom(now.Settings.MCP(), now.Trust.Trusted, config.Lookup(r.env))
+	if err := r.choices.Apply(&p); err != nil && r.opts.Log != nil {
+		r.opts.Log.Warn("MCP choices cannot be read", "error", err)
+	}
+	return p, now.Trust.Trusted
 }
 
 // elicitor puts servers' questions to the person, where the prompter can.
@@ -202,6 +208,67 @@ func (r *Runtime) ApproveServer(ctx context.Context, name string, yes bool) erro
 	return err
 }
 
+// ServerFiles are the files in which MCP servers are written down. What is changed
+// in them counts for the next runtime.
+func (r *Runtime) ServerFiles() ServerFiles {
+	managed := r.opts.ManagedDirs
+	if managed == nil {
+		managed = config.SystemDirs()
+	}
+	return ServerFiles{Dir: r.dir, Home: r.home, StateDir: r.state, ManagedDirs: managed, Environ: r.env}
+}
+
+// JudgeServer says whether a conversation with a person would start a server, and
+// why not.
+func (r *Runtime) JudgeServer(ctx context.Context, s *config.Server) (config.Verdict, string) {
+	p, _ := r.serverPolicy(ctx)
+	return p.Judge(s)
+}
+
+// EnableServer records that a server is switched on, or off, for this project.
+func (r *Runtime) EnableServer(ctx context.Context, name string, on bool) (*config.Server, error) {
+	if r.mcp == nil {
+		return nil, fmt.Errorf("there is no MCP server %q", name)
+	}
+	s, err := r.mcp.Server(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.choices.SetEnabled(ctx, s.Name, on); err != nil {
+		return nil, err
+	}
+	r.mcp.Rejudge()
+	return s, nil
+}
+
+// ForgetServerChoices forgets which of the repository's servers were approved or
+// turned down.
+func (r *Runtime) ForgetServerChoices(ctx context.Context) error {
+	if err := config.OpenChoices(r.state, r.dir).Reset(ctx); err != nil {
+		return err
+	}
+	if r.mcp != nil {
+		r.mcp.Rejudge()
+	}
+	return nil
+}
+
+// PendingServers are the repository's servers that nobody has approved or turned
+// down yet. trusted tells whether the project is trusted.
+func (r *Runtime) PendingServers(ctx context.Context) (pending []*config.Server, trusted bool) {
+	trusted = r.watcher.Current(ctx).Trust.Trusted
+	if r.mcp == nil {
+		return nil, trusted
+	}
+	r.mcp.Rejudge()
+	for _, st := range r.mcp.Status() {
+		if s, err := r.mcp.Server(st.Name); err == nil && st.State == client.PendingApproval {
+			pending = append(pending, s)
+		}
+	}
+	return pending, trusted
+}
+
 // StartMCP starts the MCP servers in the background. Run does it by itself; for
 // single calls it is done on demand. Wait, if longer than zero, waits so long
 // for their tools.
@@ -306,6 +373,21 @@ func (s mcpResources) Read(ctx context.Context, server, uri, dir string) ([]tool
 		return s.gateway.readFor(ctx, s.m, server, uri, dir)
 	}
 	return s.m.ReadResource(ctx, server, uri, dir)
+}
+
+func (s mcpResources) Parts(ctx context.Context, server, uri string) ([]mcpres.Part, error) {
+	res, err := s.m.ReadRaw(ctx, server, uri)
+	if err != nil {
+		return nil, err
+	}
+	var out []mcpres.Part
+	for _, c := range res.Contents {
+		if c == nil || strings.HasPrefix(c.URI, "ui://") {
+			continue
+		}
+		out = append(out, mcpres.Part{URI: c.URI, MIMEType: c.MIMEType, Text: c.Text, Size: int64(len(c.Text) + len(c.Blob))})
+	}
+	return out, nil
 }
 
 func (s mcpResources) Wait(ctx context.Context, servers []string) { s.m.Wait(ctx, servers...) }

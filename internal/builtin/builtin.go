@@ -34,7 +34,7 @@ type Deps struct {
 // All lists the tools.
 func All(d Deps) []tool.Tool {
 	return slices.Concat(
-		mcpres.New(d.MCP),        // ListMcpResourcesTool, ReadMcpResourceTool, WaitForMcpServers
+		mcpres.New(d.MCP),        // ListMcpResourcesTool, ReadMcpResourceTool, ReadMcpResourceDirTool, WaitForMcpServers
 		file.New(d.File),         // Read, Write, Edit, NotebookEdit
 		search.New(d.Search),     // Glob, Grep
 		shell.New(d.Shell),       // Bash, Monitor, TaskOutput, TaskStop, PowerShell, Sleep

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sevengate/sevengate"
+	"github.com/sevengate/sevengate/internal/mcp/client"
+	"github.com/sevengate/sevengate/internal/mcp/config"
 )
 
 // Waits for MCP servers by commands that need their tools.
@@ -25,12 +28,18 @@ func (a *app) mcpCommand() *cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error { return run(args[0]) }}
 	}
 	cmd.AddCommand(
+		a.mcpAddCommand(), a.mcpAddJSONCommand(), a.mcpRemoveCommand(),
+		one("get SERVER", "Show how a server is configured; secrets are left out", a.mcpGet),
 		&cobra.Command{Use: "list", Short: "Connect to the servers and say how they stand", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return a.mcpList() }},
 		one("logs SERVER", "Connect to a server and show what it logs and writes to standard error", a.mcpLogs),
 		one("login SERVER", "Sign in at a server with OAuth", a.mcpLogin),
 		one("logout SERVER", "Forget the sign-in at a server", a.mcpLogout),
 		one("approve SERVER", "Let a server of the repository run", func(name string) error { return a.mcpApprove(name, true) }),
 		one("reject SERVER", "Keep a server of the repository from running", func(name string) error { return a.mcpApprove(name, false) }),
+		one("enable SERVER", "Switch a server on again for this project", func(name string) error { return a.mcpEnable(name, true) }),
+		one("disable SERVER", "Switch a server off for this project", func(name string) error { return a.mcpEnable(name, false) }),
+		&cobra.Command{Use: "reset-project-choices", Short: "Forget which of the repository's servers were approved or turned down", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return a.mcpReset() }},
 		a.mcpServeCommand(),
 	)
 	return cmd
@@ -43,17 +52,22 @@ func (a *app) servers(wait time.Duration) (r *sevengate.Runtime, ready bool, err
 	if err != nil {
 		return nil, false, err
 	}
-	for _, w := range r.MCPWarnings() {
-		fmt.Fprintf(a.Stderr, "sevengate: %s\n", w)
-	}
+	a.warnServers(r)
 	if r.MCPServers() == nil {
-		fmt.Fprintln(a.Stderr, "sevengate: no MCP servers are configured here (.mcp.json, .sevengate/mcp.json, --mcp-config)")
+		fmt.Fprintln(a.Stderr, "sevengate: no MCP servers are configured here; to add one: sevengate mcp add --help")
 		return r, false, nil
 	}
 	if wait > 0 {
 		r.StartMCP(a.ctx, wait)
 	}
 	return r, true, nil
+}
+
+// warnServers tells what is wrong with the configuration of servers.
+func (a *app) warnServers(r *sevengate.Runtime) {
+	for _, w := range r.MCPWarnings() {
+		fmt.Fprintf(a.Stderr, "sevengate: %s\n", printable(w))
+	}
 }
 
 func (a *app) mcpList() error {
@@ -74,6 +88,9 @@ func (a *app) mcpList() error {
 		note := printable(s.Reason)
 		if note == "" {
 			note = fmt.Sprintf("%d tools", len(s.Tools))
+		}
+		if s.State == client.PendingApproval {
+			note += printable(remedy(config.PendingApproval, s.Name))
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", printable(s.Name), s.Scope, s.Type, s.State, strings.ReplaceAll(note, "\n", " "))
 	}
@@ -135,15 +152,20 @@ func (a *app) mcpApprove(name string, yes bool) error {
 	return err
 }
 
+// resourceTools are the built-in tools that work on servers.
+var resourceTools = []string{"ListMcpResourcesTool", "ReadMcpResourceTool", "ReadMcpResourceDirTool", "WaitForMcpServers"}
+
 // withServers starts the servers where a command needs their tools.
 func (a *app) withServers(r *sevengate.Runtime, toolName string) {
 	if r.MCPServers() == nil {
 		return
 	}
 	wait := poolWait
-	if strings.HasPrefix(toolName, "mcp__") {
+	switch {
+	case toolName == "":
+	case strings.HasPrefix(toolName, "mcp__"), slices.Contains(resourceTools, toolName):
 		wait = serverWait
-	} else if toolName != "" {
+	default:
 		return
 	}
 	r.StartMCP(a.ctx, wait)

@@ -38,6 +38,7 @@ func (a *app) talk(args []string) error {
 	if r.Model() == "" {
 		return usage("%v\nTo see it work without a model: sevengate demo", sevengate.ErrNoModel)
 	}
+	a.warnServers(r)
 	err = t.Talk(a.ctx, r, prompt)
 	if errors.Is(err, context.Canceled) {
 		return exit(ExitInterrupted)

@@ -57,6 +57,9 @@ func (t *Terminal) Talk(ctx context.Context, r *sevengate.Runtime, first string)
 	if err := t.askTrust(ctx, r); err != nil {
 		return err
 	}
+	if err := t.askServers(ctx, r); err != nil {
+		return err
+	}
 	for prompt := first; ; prompt = "" {
 		if prompt == "" {
 			fmt.Fprint(t.out, "\n> ")
@@ -96,14 +99,17 @@ func (t *Terminal) Talk(ctx context.Context, r *sevengate.Runtime, first string)
 // whether it is trusted.
 func (t *Terminal) askTrust(ctx context.Context, r *sevengate.Runtime) error {
 	withheld := r.Withheld(ctx)
+	if pending, trusted := r.PendingServers(ctx); len(pending) > 0 && !trusted {
+		withheld = append(withheld, "MCP servers, each of which is shown to you first: "+serverNames(pending))
+	}
 	if len(withheld) == 0 {
 		return nil
 	}
-	fmt.Fprintf(t.out, "\nThe settings of this project bring:\n")
+	fmt.Fprintf(t.out, "\nThis project brings:\n")
 	for _, w := range withheld {
 		fmt.Fprintf(t.out, "  %s\n", w)
 	}
-	fmt.Fprintf(t.out, "They count only if you trust the project (sevengate settings show lists them).\nTrust it? [y/N]: ")
+	fmt.Fprintf(t.out, "They count only if you trust the project (sevengate settings show lists what is in its settings).\nTrust it? [y/N]: ")
 	line, err := t.lines.Next(ctx)
 	if err != nil {
 		fmt.Fprintln(t.out)

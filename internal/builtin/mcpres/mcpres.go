@@ -1,6 +1,6 @@
 // Package mcpres is what a model uses of MCP servers beside their tools:
-// ListMcpResourcesTool and ReadMcpResourceTool for resources, and
-// WaitForMcpServers for servers that are still being connected to.
+// ListMcpResourcesTool, ReadMcpResourceTool and ReadMcpResourceDirTool for
+// resources, and WaitForMcpServers for servers that are still being connected to.
 package mcpres
 
 import (
@@ -47,6 +47,8 @@ type Servers interface {
 	List(ctx context.Context, server string) (list []Resource, problems []string, err error)
 	// Read reads one; what a model does not take is saved in dir.
 	Read(ctx context.Context, server, uri, dir string) ([]tool.Block, error)
+	// Parts reads one, and gives what the server said, piece by piece.
+	Parts(ctx context.Context, server, uri string) ([]Part, error)
 	// Wait waits until none of the servers (all, where none is named) is being
 	// connected to, or ctx is done.
 	Wait(ctx context.Context, servers []string)
@@ -59,7 +61,7 @@ func New(s Servers) []tool.Tool {
 	if s == nil {
 		return nil
 	}
-	return []tool.Tool{list(s), read(s), wait(s)}
+	return []tool.Tool{list(s), read(s), dir(s), wait(s)}
 }
 
 // ListInput says what to list.
@@ -129,28 +131,35 @@ func (o ListOutput) text() string {
 			server = r.Server
 			fmt.Fprintf(&b, "Server %s:\n", server)
 		}
-		fmt.Fprintf(&b, "- %s", r.URI)
-		var notes []string
-		for _, n := range []string{r.Name, r.Description, r.MIMEType} {
-			if n != "" {
-				notes = append(notes, n)
-			}
-		}
-		if r.Size > 0 {
-			notes = append(notes, fmt.Sprintf("%d bytes", r.Size))
-		}
-		if r.Template {
-			notes = append(notes, "a template: fill in the parts in braces")
-		}
-		if len(notes) > 0 {
-			b.WriteString(" (" + strings.Join(notes, "; ") + ")")
-		}
-		b.WriteByte('\n')
+		b.WriteString(r.line(""))
 	}
 	for _, p := range o.Problems {
 		fmt.Fprintf(&b, "Problem: %s\n", p)
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// line describes a resource on one line; more may be said of it.
+func (r Resource) line(more string) string {
+	var notes []string
+	for _, n := range []string{r.Name, r.Description, r.MIMEType} {
+		if n != "" {
+			notes = append(notes, n)
+		}
+	}
+	if r.Size > 0 {
+		notes = append(notes, fmt.Sprintf("%d bytes", r.Size))
+	}
+	if r.Template {
+		notes = append(notes, "a template: fill in the parts in braces")
+	}
+	if more != "" {
+		notes = append(notes, more)
+	}
+	if len(notes) == 0 {
+		return "- " + r.URI + "\n"
+	}
+	return "- " + r.URI + " (" + strings.Join(notes, "; ") + ")\n"
 }
 
 // ReadInput names a resource.

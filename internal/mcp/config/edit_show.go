@@ -149,7 +149,7 @@ func (s Shown) Variables() bool {
 // harmless tells that a further field cannot hold a secret.
 func harmless(key string, value json.RawMessage) bool {
 	switch key {
-	case "clientId", "callbackPort", "scopes", "authServerMetadataUrl":
+	case "clientId", "callbackPort", "scopes", "authServerMetadataUrl", "grant", "privateKeyFile":
 		return true
 	}
 	text := strings.TrimSpace(string(value))
