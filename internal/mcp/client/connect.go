@@ -245,7 +245,10 @@ func (s *server) clientOptions() *sdk.ClientOptions {
 	}
 	if s.m.cfg.Elicitor != nil {
 		o.ElicitationHandler = s.elicit
-		o.Capabilities.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}
+		o.Capabilities.Elicitation = &sdk.ElicitationCapabilities{}
+		if !s.cfg.BareElicitation {
+			o.Capabilities.Elicitation = &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}, URL: &sdk.URLElicitationCapabilities{}}
+		}
 	}
 	if s.m.cfg.Sampler != nil {
 		o.CreateMessageHandler = s.sample

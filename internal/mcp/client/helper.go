@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sevengate/sevengate/internal/mcp/config"
 )
 
 // Limits of a headers helper.
@@ -42,8 +44,19 @@ func (s *server) runHelper(ctx context.Context) (map[string]string, error) {
 	return headers, nil
 }
 
+// helps tells whether helper commands of the server's entry may run.
+func (s *server) helps() bool {
+	if s.cfg.Scope != config.ScopeProject && s.cfg.Scope != config.ScopeLocal {
+		return true
+	}
+	return s.m.cfg.Trusted != nil && s.m.cfg.Trusted()
+}
+
 // runShell runs a helper of a server's entry and gives what it printed.
 func (s *server) runShell(ctx context.Context, command, what string) ([]byte, error) {
+	if !s.helps() {
+		return nil, fmt.Errorf("%s does not run before the folder is trusted", what)
+	}
 	ctx, cancel := context.WithTimeout(ctx, helperTimeout)
 	defer cancel()
 	shell := []string{"/bin/sh", "-c"}

@@ -75,7 +75,7 @@ func (h *httpClient) redirect(req *http.Request, via []*http.Request) error {
 
 // prepare runs the headers helper before the first request.
 func (h *httpClient) prepare(ctx context.Context) error {
-	if h.s.cfg.HeadersHelper == "" {
+	if h.s.cfg.HeadersHelper == "" || !h.s.helps() { // then only the written headers go
 		return nil
 	}
 	headers, err := h.s.runHelper(ctx)
@@ -96,7 +96,7 @@ func (h *httpClient) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	var cause error
 	if refusal(resp) && req.URL.Host == h.host {
-		if h.s.cfg.HeadersHelper != "" {
+		if h.s.cfg.HeadersHelper != "" && h.s.helps() {
 			cause = h.prepare(req.Context())
 		} else if cause = errors.New("it is refused"); !h.static() && h.s.cfg.Type != config.WebSocket {
 			cause = h.reauthorize(req.Context(), resp, sent)

@@ -31,6 +31,10 @@ type Config struct {
 	SessionID string
 	// Version of this program, as servers are told.
 	Version string
+	// Trusted tells whether the person trusts Dir: only then helper commands run
+	// that stand in entries of the project, its repository's or the person's. Nil
+	// means no.
+	Trusted func() bool
 	// Roots gives the directories of the session; nil means Dir.
 	Roots func() []string
 	// Elicitor and Sampler answer servers' questions to the person and to the

@@ -178,6 +178,45 @@ func TestHeadersHelper(t *testing.T) {
 	m.Close()
 }
 
+// Helpers of a project's entries run only where the person trusts the folder;
+// before that what is written in the entry goes alone.
+func TestHelperOfAProject(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/bin/sh"); err != nil {
+		t.Skip("there is no /bin/sh")
+	}
+	inner := streamable(t)
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Key") != "k" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	for _, scope := range []config.Scope{config.ScopeProject, config.ScopeLocal, config.ScopeUser} {
+		for trusted, want := range map[bool]State{true: Connected, false: NeedsAuth} {
+			ran := filepath.Join(t.TempDir(), "ran")
+			s := remote("web", url)
+			s.Scope, s.HeadersHelper = scope, `touch `+ran+`; echo '{"X-Key":"k"}'`
+			m := start(t, func(c *Config) {
+				c.Judge = func(*config.Server) (config.Verdict, string) { return config.Start, "" }
+				c.Trusted = func() bool { return trusted }
+			}, s)
+			up(t, m)
+			if scope == config.ScopeUser {
+				want = Connected
+			}
+			if st, why := state2(m); st != want {
+				t.Errorf("%s, trusted %v: %s %s", scope, trusted, st, why)
+			}
+			if _, err := os.Stat(ran); (err == nil) != (want == Connected) {
+				t.Errorf("%s, trusted %v: %v", scope, trusted, err)
+			}
+			m.Close()
+		}
+	}
+}
+
 // The server forgets its sessions: the call was refused before it ran, so it is
 // made again in a new one, once.
 func TestForgottenSession(t *testing.T) {

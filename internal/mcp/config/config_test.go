@@ -55,6 +55,20 @@ func TestScopes(t *testing.T) {
 	if got := show(o); got != "all=flag/flag" {
 		t.Error(got)
 	}
+	given := o
+	given.ManagedServers = json.RawMessage(`{"all":{"type":"http","url":"https://corp"},"run":{"command":"x"},"help":{"type":"http","url":"https://h","headersHelper":"x"},"bad":{"type":"http"}}`)
+	for _, change := range []func(*Options){func(*Options) {}, func(o *Options) { o.Strict, o.Flags, o.NoPersonal = false, nil, true }} {
+		o := given
+		change(&o)
+		l, err := Load(o)
+		if err != nil || len(l.Servers) != 2 || l.Servers[0].Scope != ScopeManaged || l.Servers[0].URL != "https://corp" || l.Servers[1].Invalid == "" || len(l.Warnings) < 3 {
+			t.Errorf("%+v %v", l, err)
+		}
+	}
+	given.NoFlags = true
+	if _, err := Load(given); err == nil || !strings.Contains(err.Error(), "disableSideloadFlags") {
+		t.Error(err)
+	}
 	o.ManagedDirs = []string{filepath.Join(root, "m")}
 	write(t, filepath.Join(root, "m", "managed-mcp.json"), `{"mcpServers":{"corp":{"command":"c"}}}`)
 	if got := show(o); got != "corp=managed/c" {
@@ -158,6 +172,11 @@ func TestPolicy(t *testing.T) {
 		{`{"allowedMcpServers":[{"serverUrl":"https://example.com"}]}`, true, "blocked blocked blocked"},
 		{`{"allowedMcpServers":[{"serverCommand":["npx","-y","p"]},{"serverName":"w"}]}`, true, "start start blocked"},
 		{`{"allowedMcpServers":[{"serverCommand":["npx","-y"]}]}`, true, "blocked blocked blocked"},
+		{`{"allowedMcpServers":[{"serverName":"l"}],"allowManagedMcpServersOnly":true}`, true, "blocked blocked blocked"},
+		{`{"allowedMcpServers":[{"serverName":"l"}],"allowManagedMcpServersOnly":"?","managed:allowedMcpServers":[{"serverName":"w"}]}`, true, "blocked start blocked"},
+		{`{"allowedMcpServers":[],"allowManagedMcpServersOnly":true,"managed:allowedMcpServers":null}`, true, "start start pending-approval"},
+		{`{"allowedMcpServers":[{"serverName":"l"}],"allowManagedMcpServersOnly":false,"managed:allowedMcpServers":[]}`, true, "start blocked blocked"},
+		{`{"deniedMcpServers":[{"serverName":"l"}],"allowManagedMcpServersOnly":true,"managed:allowedMcpServers":[{"serverName":"l"},{"serverName":"w"}]}`, true, "blocked start blocked"},
 		{`{"deniedMcpServers":[{"serverName":"l"}],"allowedMcpServers":[{"serverName":"l"}]}`, true, "blocked blocked blocked"},
 		{`{"deniedMcpServers":[{"serverUrl":"https://${HOST}"}]}`, true, "start blocked pending-approval"},
 		{`{"deniedMcpServers":[{"serverName":"x","serverUrl":"y"}]}`, true, "start blocked pending-approval"},
@@ -177,6 +196,19 @@ func TestPolicy(t *testing.T) {
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: got %v", c.keys, got)
+		}
+	}
+	limited := PolicyFrom(map[string]json.RawMessage{"allowedMcpServers": json.RawMessage(`[{"serverName":"a b"}]`), "deniedMcpServers": json.RawMessage(`[{"serverName":"c d"}]`)}, true, Lookup(nil))
+	for _, c := range []struct {
+		s    Server
+		want Verdict
+	}{
+		{Server{Name: "a b", Scope: ScopeUser, Type: Stdio, Command: "x"}, Blocked}, // no name for an allow list
+		{Server{Name: "any", Scope: ScopeManaged, Type: HTTP, URL: "https://h"}, Start},
+		{Server{Name: "c d", Scope: ScopeManaged, Type: HTTP, URL: "https://h"}, Blocked},
+	} {
+		if got, _ := limited.Judge(&c.s); got != c.want {
+			t.Errorf("%s: %s", c.s.Name, got)
 		}
 	}
 	if urlMatches("https://good.example", "https://good.example@evil.example/") {

@@ -30,6 +30,14 @@ type Options struct {
 	// name counts. Strict reads nothing else.
 	Flags  []string
 	Strict bool
+	// ManagedServers is what an administrator's settings say in managedMcpServers:
+	// servers at an address, for everyone, which no other entry of the same name
+	// replaces.
+	ManagedServers json.RawMessage
+	// NoFlags refuses Flags, where an administrator says so
+	// (disableSideloadFlags). NoPersonal leaves out what persons and repositories
+	// define (strictPluginOnlyCustomization).
+	NoFlags, NoPersonal bool
 	// NoProject and NoUser leave scopes out.
 	NoProject, NoUser bool
 	// Environ is where variables are expanded from, as from os.Environ.
@@ -53,6 +61,10 @@ type fileShape struct {
 // cannot be read is a warning, except for what Flags name.
 func Load(o Options) (Loaded, error) {
 	l := loader{o: o, found: map[string]Server{}, lookup: Lookup(o.Environ)}
+	if o.NoFlags && len(o.Flags) > 0 {
+		return Loaded{}, errors.New("MCP configuration: the administrator does not allow --mcp-config (disableSideloadFlags)")
+	}
+	l.managed(o.ManagedServers)
 	for _, dir := range o.ManagedDirs {
 		path := filepath.Join(dir, "managed-mcp.json")
 		f, err := l.file(path)
@@ -70,7 +82,7 @@ func Load(o Options) (Loaded, error) {
 			return Loaded{}, err
 		}
 	}
-	if o.Strict {
+	if o.Strict || o.NoPersonal {
 		return l.done(), nil
 	}
 	own, other := filepath.Join(o.StateDir, "mcp.json"), filepath.Join(o.Home, ".claude.json")
@@ -119,6 +131,19 @@ func (l *loader) warn(file, server, format string, args ...any) {
 func (l *loader) missing(path string, err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		l.warn(path, "", "%s", err)
+	}
+}
+
+// managed takes over the servers of the administrator's settings, which must
+// not run commands.
+func (l *loader) managed(raw json.RawMessage) {
+	const file = "managedMcpServers"
+	l.add(ScopeManaged, file, l.o.Dir, raw)
+	for name, s := range l.found {
+		if s.Type != HTTP && s.Type != SSE && s.Invalid == "" || s.HeadersHelper != "" {
+			delete(l.found, name)
+			l.warn(file, name, "only servers of type http and sse, and without a helper, can be given to everyone; it is left out")
+		}
 	}
 }
 

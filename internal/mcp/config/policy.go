@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 	"regexp"
@@ -40,6 +41,10 @@ type Entry struct {
 // settings.Settings.MCP gives them. In a folder that is not trusted, approvals
 // in settings do not count: the repository could have written them. What
 // cannot be read closes the door: an unreadable allow list allows nothing.
+//
+// Where allowManagedMcpServersOnly is on, the merged allow list does not count,
+// but the administrator's own in [ManagedAllowKey]; JSON null there says that
+// the administrator has none, and then all are allowed.
 func PolicyFrom(keys map[string]json.RawMessage, trusted bool, lookup func(string) (string, bool)) Policy {
 	var p Policy
 	names := func(key string) (out []string) {
@@ -52,9 +57,15 @@ func PolicyFrom(keys map[string]json.RawMessage, trusted bool, lookup func(strin
 	}
 	p.Rejected = names("disabledMcpjsonServers")
 	x := &expander{lookup: lookup}
-	if raw, ok := keys["allowedMcpServers"]; ok {
-		p.Limited = true
+	key := "allowedMcpServers"
+	if closed(keys["allowManagedMcpServersOnly"]) {
+		key = ManagedAllowKey
+		p.Limited = true // unless the administrator says that there is none
+	}
+	if raw, ok := keys[key]; ok {
+		p.Limited = key == "allowedMcpServers" || string(bytes.TrimSpace(raw)) != "null"
 		p.Allowed, _ = entries(raw, x)
+		p.Allowed = slices.DeleteFunc(p.Allowed, func(e Entry) bool { return e.Name != "" && !plainName(e.Name) })
 	}
 	if raw, ok := keys["deniedMcpServers"]; ok {
 		var all bool
@@ -63,6 +74,16 @@ func PolicyFrom(keys map[string]json.RawMessage, trusted bool, lookup func(strin
 		}
 	}
 	return p
+}
+
+// ManagedAllowKey is where the administrator's own allow list is looked for,
+// apart from the merged one.
+const ManagedAllowKey = "managed:allowedMcpServers"
+
+// closed reads a lock: what is there and is not false counts as locked.
+func closed(raw json.RawMessage) bool {
+	text := string(bytes.TrimSpace(raw))
+	return text != "" && text != "false" && text != "null"
 }
 
 // entries reads a list; ok is false when one of it could not be read.
@@ -138,7 +159,8 @@ func (p *Policy) allows(s *Server) bool {
 			return false
 		}
 	}
-	if !p.Limited {
+	// What an administrator gives everyone need not be allowed as well.
+	if !p.Limited || s.Scope == ScopeManaged {
 		return true
 	}
 	// Where addresses (or commands) are listed, a name alone does not open

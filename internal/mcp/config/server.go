@@ -79,6 +79,9 @@ type Server struct {
 	// TrustHints takes the server's word for what its tools do not change. It
 	// never comes from a repository.
 	TrustHints bool
+	// BareElicitation tells the server only that it can ask the person, and not
+	// in which ways: some servers know no more.
+	BareElicitation bool
 	// Off: the entry itself says that the server is switched off.
 	Off bool
 	// Fingerprint identifies the entry as it was written: an approval holds for
@@ -211,6 +214,7 @@ type wireServer struct {
 	AlwaysLoad *bool       `json:"alwaysLoad"`
 	TrustHints bool        `json:"trustAnnotations"`
 	Disabled   bool        `json:"disabled"`
+	Bare       bool        `json:"bareElicitationCapability"`
 }
 
 // scalar is a string, or a number or boolean that stands for its text.
@@ -282,7 +286,7 @@ func parse(name string, raw json.RawMessage, scope Scope, file, dir string, look
 			break
 		}
 	}
-	s.AlwaysLoad, s.TrustHints, s.Off = w.AlwaysLoad, w.TrustHints && scope != ScopeProject, w.Disabled
+	s.AlwaysLoad, s.TrustHints, s.Off, s.BareElicitation = w.AlwaysLoad, w.TrustHints && scope != ScopeProject, w.Disabled, w.Bare
 	if w.TrustHints && scope == ScopeProject {
 		warn("trustAnnotations cannot be set by a repository; it is ignored")
 	}

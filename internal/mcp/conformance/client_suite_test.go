@@ -83,7 +83,7 @@ func runScenario(t *testing.T, node, suite, exe, name string) (faults []string, 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node, suite, "client", "--command", exe, "--scenario", name, "-o", dir)
-	cmd.Env = append(os.Environ(), driverVar+"=1")
+	cmd.Env = append(os.Environ(), driverVar+"=1", "GORACE=atexit_sleep_ms=0")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		faults = append(faults, err.Error())
