@@ -124,7 +124,7 @@ func (s *scanner) assign(a *syntax.Assign, st state) Assign {
 		out.text = s.text(a, a)
 		out.Value.Known = Unknown
 	}
-	out.Harmless = harmlessVar(out.Name) && !out.Array
+	out.Harmless = harmlessVar(out.Name) && !out.Array && !(localeVar(out.Name) && strings.Contains(out.Value.Text, "/"))
 	return out
 }
 

@@ -154,7 +154,31 @@ func sysctlCheck(_ *scanner, _ *Command, a *args, _ state) string {
 	return ""
 }
 
+// noAddress refuses operands that are fetched from the network.
+func noAddress(_ *scanner, _ *Command, a *args, _ state) string {
+	for _, w := range a.pos {
+		if w.Known != Literal || strings.Contains(w.Text, "://") {
+			return "the word " + show(w) + " may be an address in the network"
+		}
+	}
+	return ""
+}
+
+// getentCheck refuses look-ups that are sent to name servers.
+func getentCheck(_ *scanner, _ *Command, a *args, _ state) string {
+	if len(a.pos) == 0 || a.pos[0].Known != Literal || !wordIn("passwd group services protocols rpc shells", a.pos[0].Text) {
+		return "getent may ask the network"
+	}
+	return ""
+}
+
 func kubeCheck(_ *scanner, _ *Command, a *args, _ state) string {
+	if a.has("-f") && a.prog != "kubectl logs" && a.prog != "oc logs" {
+		return a.prog + " -f reads a file or an address"
+	}
+	if v, ok := a.value("-o", "--output"); ok && (v.Known != Literal || strings.Contains(v.Text, "file=")) {
+		return "the form of its output may come from a file"
+	}
 	for _, w := range a.pos {
 		if w.Known != Literal || strings.Contains(strings.ToLower(w.Text), "secret") {
 			return "it may show secrets"

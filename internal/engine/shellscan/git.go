@@ -94,6 +94,11 @@ loop:
 		beyond(why)
 	}
 	a := set.parse(join(argv[:n]), rest, false, false)
+	for _, w := range rest {
+		if strings.Contains(w.Text, "%(signature") {
+			beyond("the format makes git run gpg")
+		}
+	}
 	if e.no != "" {
 		c.deny(e.no)
 		if e.check != nil {

@@ -95,6 +95,19 @@ func within(p, dir string) bool {
 
 // change gives the directories that cd with this operand leads to.
 func (s *scanner) change(w Word, dirs []string) []string {
+	if w.alts != nil {
+		var out []string
+		for i, a := range w.alts {
+			to := s.change(a, dirs)
+			if i > 0 {
+				to = union(out, to)
+			}
+			if out = to; out == nil {
+				return nil
+			}
+		}
+		return out
+	}
 	if w.Known != Literal || w.Text == "" || w.Text == "-" {
 		return nil
 	}

@@ -439,6 +439,10 @@ func (s *scanner) loop(n syntax.Node, st state) state {
 	st.nest |= InLoop
 	changes := false
 	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n.(type) {
+		case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst:
+			return false // a change in there does not reach this shell
+		}
 		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 {
 			switch name := call.Args[0].Lit(); name {
 			case "cd", "pushd", "popd", "", "eval", "builtin", "command", "source", ".":

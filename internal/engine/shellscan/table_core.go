@@ -61,7 +61,7 @@ var coreTable = []program{
 	{names: "env", no: "it shows the environment, which may hold secrets"},
 	{names: "printenv", flags: "-0 --null --help --version", args: text, check: printenvCheck},
 	{names: "pathchk, getconf, locale, infocmp", flags: "-p -P -a -m -k -c --all-locales --charmaps -1", args: text, safe: true},
-	{names: "getent", args: text, safe: true},
+	{names: "getent", args: text, check: getentCheck},
 	{names: "dircolors", flags: "-b -c -p --sh --csh --print-database --help --version", args: files, safe: true},
 	{names: "truncate, shred, mknod, mkfifo, install, chown, chgrp, chmod", no: "it changes files"},
 }

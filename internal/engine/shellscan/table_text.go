@@ -51,7 +51,7 @@ var textTable = []program{
 	{names: "jq, gojq, jaq", flags: "-n -r -j -a -s -c -C -M -S -e -R -h -V -0 --null-input --raw-input --slurp --compact-output --raw-output --raw-output0 --join-output --ascii-output --sort-keys --color-output --monochrome-output --tab --indent: --unbuffered --stream --stream-errors --seq --exit-status --arg:: --argjson:: --slurpfile:< --rawfile:< --args --jsonargs --help --version",
 		args: text, refuse: "-f --from-file: reads the program from a file; -L --library-path: reads other modules", check: jqCheck},
 	{names: "yq", flags: "-r -j -o: -p: -P -C -M -N -y -Y -c -e -n -s --raw-output --output-format: --input-format: --prettyPrint --colors --no-colors --no-doc --exit-status --yaml-output --version --help -oj -oy --tojson", args: text, refuse: "-i --inplace --in-place -s --split-exp: writes files; --from-file -f -L: reads the program from a file", check: yqCheck},
-	{names: "xmllint", flags: "--noout --format --xpath: --nonet --version", args: files, refuse: "--output: writes a file; --shell: runs commands"},
+	{names: "xmllint", flags: "--noout --format --xpath: --nonet --version", args: files, check: noAddress, refuse: "--output: writes a file; --shell: runs commands"},
 	{names: "tokei, scc", flags: "-f -s: -o: --files --sort: --by-file --quiet --json --version --help --exclude-dir: --include-lang: --exclude-lang:", args: trees, here: true, refuse: "-o --output --out --report-file: writes a file"},
 	{names: "ctags, etags, cscope", no: "it writes an index"},
 	{names: "pico, micro, helix, hx, kak, code, codium, cursor, subl, gedit, kate, mate", args: files, no: "an editor changes files"},

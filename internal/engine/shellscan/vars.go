@@ -21,6 +21,11 @@ func harmlessVar(name string) bool {
 	return harmlessVars[name] || strings.HasPrefix(name, "LC_") && name != "LC_"
 }
 
+// localeVar tells of the variables whose value may also be the path of a file.
+func localeVar(name string) bool {
+	return name == "LANG" || name == "LANGUAGE" || name == "TERM" || strings.HasPrefix(name, "LC_")
+}
+
 // localVar tells that a name is by its look a variable of the script alone, which
 // no program reads from its environment.
 func localVar(name string) bool {

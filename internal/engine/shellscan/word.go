@@ -300,8 +300,8 @@ func (s *scanner) join(atoms []atom, src string, st state) Word {
 	w.Text = b.String()
 	if values, split := alternatives(atoms); split {
 		w.maybe = values
-	} else {
-		w.alts = values
+	} else if w.alts = values; values != nil {
+		w.Multi = false
 	}
 	if len(atoms) == 1 && atoms[0].process {
 		w.process, w.Prefix = true, "/dev/fd/"
