@@ -12,6 +12,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/sevengate/sevengate/internal/disclose"
 	"github.com/sevengate/sevengate/internal/gate"
 	"github.com/sevengate/sevengate/internal/mcp/client"
 	mcpserver "github.com/sevengate/sevengate/internal/mcp/server"
@@ -39,12 +40,14 @@ type Gateway struct {
 	tap     *client.Tap // nil where there are no servers
 
 	progress sync.Map // id of a call to func(tool.Progress)
+	search   bool     // tools are listed when they were found
 
 	mu     sync.Mutex
 	active map[string]map[string]bool // ids of the requests that a server works on
 	reads  map[address][]*rawRead     // that wait for what a server says
 	offers *offers                    // nil: not known, or stale
 	watch  map[string]string          // the server that watches an address
+	found  map[string]bool            // tools that a search has found
 	level  int                        // from which on log messages are wanted; 0: none
 }
 
@@ -70,6 +73,7 @@ func (g *Gateway) Prepare(o *Options) {
 // if any, changes what clients are offered.
 func (g *Gateway) Serve(r *Runtime, change func(*MCPServerConfig)) *MCPServer {
 	g.runtime, g.line = r, r.Line()
+	g.beginSearch()
 	cfg := mcpserver.Config{Dispatcher: g, Version: Version, Log: r.opts.Log,
 		Instructions: "Every call is checked by the user's permission rules. A refusal is final unless the user says otherwise."}
 	if r.mcp != nil {
@@ -86,8 +90,8 @@ func (g *Gateway) Serve(r *Runtime, change func(*MCPServerConfig)) *MCPServer {
 	return g.server
 }
 
-// notServed are tools that mean nothing to somebody else's agent: it has a
-// search and a person of its own.
+// notServed are tools that mean nothing to somebody else's agent: it has a person of
+// its own, and nothing to search for unless the gateway keeps tools back.
 var notServed = []string{"ToolSearch", "AskUserQuestion"}
 
 // Tools implements [mcpserver.Dispatcher].
@@ -98,14 +102,14 @@ func (g *Gateway) Tools() []mcpserver.Tool {
 	for _, t := range tools {
 		f := t.Facts()
 		schema, ok := api[f.Name]
-		if !ok || slices.Contains(notServed, f.Name) {
+		if !ok || slices.Contains(notServed, f.Name) && !(g.search && f.Name == disclose.SearchTool) {
 			continue
 		}
 		// What depends on the input is given carefully: not read-only, may destroy.
 		out = append(out, mcpserver.Tool{Name: f.Name, Title: f.Title, Description: t.Prompt(tool.PromptContext{}), InputSchema: schema,
 			OutputSchema: nil, Destructive: true, OpenWorld: f.Origin != nil})
 	}
-	return out
+	return g.listed(out)
 }
 
 // Call implements [mcpserver.Dispatcher].
@@ -113,7 +117,7 @@ func (g *Gateway) Call(ctx context.Context, c mcpserver.Call) mcpserver.Result {
 	g.progress.Store(c.ID, c.Progress)
 	defer g.progress.Delete(c.ID)
 	res := g.line.Call(ctx, c.ID, c.Name, c.Input)
-	content := res.Block.Content
+	content := g.foundTools(res, res.Block.Content)
 	for _, text := range res.Context {
 		content = append(content, tool.TextBlock(text))
 	}

@@ -90,6 +90,11 @@ func newUpstream(t *testing.T, name string) *upstream {
 // gatewayOver serves upstreams and gives a function that connects clients.
 func gatewayOver(t *testing.T, change func(*Options), servers ...*upstream) (dial func(*sdk.ClientOptions) *sdk.ClientSession) {
 	t.Helper()
+	return gatewayWith(t, NewGateway(), change, servers...)
+}
+
+func gatewayWith(t *testing.T, g *Gateway, change func(*Options), servers ...*upstream) (dial func(*sdk.ClientOptions) *sdk.ClientSession) {
+	t.Helper()
 	entries := map[string]any{}
 	for i, u := range servers {
 		entries[string(rune('a'+i))] = map[string]any{"type": "http", "url": u.url}
@@ -105,7 +110,6 @@ func gatewayOver(t *testing.T, change func(*Options), servers ...*upstream) (dia
 	if change != nil {
 		change(&o)
 	}
-	g := NewGateway()
 	g.Prepare(&o)
 	r, err := New(t.Context(), o)
 	if err != nil {
@@ -348,5 +352,58 @@ func TestFits(t *testing.T) {
 		if got := fits(c.template, c.uri); got != c.want {
 			t.Errorf("%.40s %s: %v", c.template, c.uri, got)
 		}
+	}
+}
+
+// TestGatewaySearch: tools of servers are listed when they were found, and can be
+// called before, too.
+func TestGatewaySearch(t *testing.T) {
+	g := NewGateway()
+	g.WithSearch()
+	dial := gatewayWith(t, g, func(o *Options) { o.Only = append(o.Only, "ToolSearch") }, newUpstream(t, "one"))
+	changed := make(chan struct{}, 10)
+	c := dial(&sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { changed <- struct{}{} }})
+	names := func() (out []string) {
+		t.Helper()
+		list, err := c.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range list.Tools {
+			out = append(out, x.Name)
+		}
+		return out
+	}
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "mcp__a__log"}); err == nil && !res.IsError {
+			break // callable without having been found
+		} else if time.Now().After(until) {
+			t.Fatalf("%+v, %v", res, err)
+		}
+	}
+	if got := names(); slices.Contains(got, "mcp__a__count") || !slices.Contains(got, "ToolSearch") {
+		t.Fatalf("before the search: %q", got)
+	}
+	for len(changed) > 0 {
+		<-changed
+	}
+	res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "ToolSearch", Arguments: map[string]any{"query": "select:count"}})
+	if err != nil || res.IsError {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	text := ""
+	for _, content := range res.Content {
+		text += content.(*sdk.TextContent).Text + "\n"
+	}
+	if !strings.Contains(text, `{"name":"mcp__a__count","description":`) || !strings.Contains(text, `"inputSchema":{`) {
+		t.Errorf("the answer of the search: %s", text)
+	}
+	select {
+	case <-changed:
+	case <-time.After(20 * time.Second):
+		t.Error("nobody was told that the list has changed")
+	}
+	if got := names(); !slices.Contains(got, "mcp__a__count") || slices.Contains(got, "mcp__a__ask") {
+		t.Errorf("after the search: %q", got)
 	}
 }

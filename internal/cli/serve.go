@@ -13,7 +13,7 @@ import (
 
 func (a *app) mcpServeCommand() *cobra.Command {
 	var address, token string
-	var proxy bool
+	var proxy, search bool
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Offer the tools to an MCP client, through all seven phases",
@@ -30,13 +30,18 @@ ReadMcpResourceTool, with its rules and hooks; what it gives comes whole. Of two
 servers that offer one address, the first by name answers. Prompts are named
 like tools, mcp__SERVER__PROMPT, and a rule that denies that name or the server
 hides them. A server's own questions, and its requests to use a model, go to the
-client whose call it is working on, if the client can answer them.`,
+client whose call it is working on, if the client can answer them.
+
+With --search the tools of servers, and the other deferred ones, are left out of
+the list until a call of ToolSearch has found them. Its answer holds their
+definitions, and the list has them from then on, for all clients of this process.`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.mcpServe(address, token, proxy) },
+		RunE: func(*cobra.Command, []string) error { return a.mcpServe(address, token, proxy, search) },
 	}
 	cmd.Flags().StringVar(&address, "http", "", "serve over HTTP on `ADDRESS`, such as 127.0.0.1:8080")
 	cmd.Flags().StringVar(&token, "token", "", "the `TOKEN` that HTTP clients must send; made and printed if empty")
 	cmd.Flags().BoolVar(&proxy, "proxy", false, "offer the tools of the configured MCP servers too")
+	cmd.Flags().BoolVar(&search, "search", false, "list deferred tools only when ToolSearch has found them, for large pools")
 	return cmd
 }
 
@@ -45,8 +50,11 @@ client whose call it is working on, if the client can answer them.`,
 // for one message.
 const gcPercent = 400
 
-func (a *app) mcpServe(address, token string, proxy bool) error {
+func (a *app) mcpServe(address, token string, proxy, search bool) error {
 	g := sevengate.NewGateway()
+	if search {
+		g.WithSearch()
+	}
 	r, err := a.runtime(func(o *sevengate.Options) {
 		o.Ephemeral, o.NoMCP = true, !proxy
 		g.Prepare(o)
