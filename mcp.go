@@ -69,7 +69,11 @@ func (r *Runtime) judgeServer(ctx context.Context) func(*config.Server) (config.
 func (r *Runtime) serverPolicy(ctx context.Context) (p config.Policy, trusted bool) {
 	now := r.watcher.Current(ctx)
 	p = config.PolicyFrom(now.Settings.MCP(), now.Trust.Trusted, config.Lookup(r.env))
-	if err := r.choices.Apply(&p); err != nil && r.opts.Log != nil {
+	choices := r.choices
+	if choices == nil { // servers were not looked for
+		choices = config.OpenChoices(r.state, r.dir)
+	}
+	if err := choices.Apply(&p); err != nil && r.opts.Log != nil {
 		r.opts.Log.Warn("MCP choices cannot be read", "error", err)
 	}
 	return p, now.Trust.Trusted

@@ -2,30 +2,55 @@ package tui
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sevengate/sevengate"
+	"github.com/sevengate/sevengate/internal/mcp/client"
+	"github.com/sevengate/sevengate/internal/settings"
 )
 
 // talk plays a conversation in a project with these servers; what the person
 // types is given.
 func talk(t *testing.T, home, project, typed string) (shown string, states map[string]string) {
 	t.Helper()
+	return talkAfter(t, home, project, typed, func(*sevengate.Runtime) {})
+}
+
+// later is what a person types after something happened.
+type later struct {
+	first func()
+	io.Reader
+}
+
+func (l *later) Read(p []byte) (int, error) {
+	if l.first != nil {
+		l.first()
+		l.first = nil
+	}
+	return l.Reader.Read(p)
+}
+
+func talkAfter(t *testing.T, home, project, typed string, first func(*sevengate.Runtime)) (shown string, states map[string]string) {
+	t.Helper()
 	script := filepath.Join(home, "script.jsonl")
 	if err := os.WriteFile(script, []byte(`{"role":"assistant","content":"Hi."}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	term := NewTerminal(strings.NewReader(typed), &out)
+	in := &later{Reader: strings.NewReader(typed)}
+	term := NewTerminal(in, &out)
 	r, err := sevengate.New(t.Context(), sevengate.Options{Dir: project, Home: home, ManagedDirs: []string{}, Ephemeral: true, Model: "script:" + script,
 		Environ: append(os.Environ(), "HOME="+home, sevengate.EnvHome+"="+filepath.Join(home, "state")), Prompter: term.Prompter(), Observe: term.Observe})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
+	in.first = func() { first(r) }
 	if err := term.Talk(t.Context(), r, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +59,33 @@ func talk(t *testing.T, home, project, typed string) (shown string, states map[s
 		states[s.Name] = string(s.State)
 	}
 	return out.String(), states
+}
+
+func TestOtherServersDoNotWaitForTheAnswer(t *testing.T) {
+	home, project := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(project, ".mcp.json"), []byte(`{"mcpServers":{"a":{"command":"no-such-program-a"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, ".claude.json"), []byte(`{"mcpServers":{"mine":{"command":"no-such-program-mine"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := settings.OpenTrust(filepath.Join(home, "state"), home).SetTrust(project, true); err != nil {
+		t.Fatal(err)
+	}
+	shown, _ := talkAfter(t, home, project, "3\n", func(r *sevengate.Runtime) {
+		for range 3_000 { // the question is open meanwhile
+			for _, s := range r.MCPServers().Status() {
+				if s.Name == "mine" && s.State == client.Failed {
+					return
+				}
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Error("a server of the person's own was not started while a question was open")
+	})
+	if !strings.Contains(shown, "a is not started; the next conversation asks again.") {
+		t.Error(shown)
+	}
 }
 
 func TestServersOfTheRepositoryAreAskedAbout(t *testing.T) {
