@@ -1,11 +1,13 @@
 package pathrule
 
+import "slices"
+
 // index finds the rules of a list that may match a spelling without looking at all of them. It does not change once it
 // is built.
 type index struct {
 	// exact holds the patterns as written, apart from those with a class; these alone may match a folded text and yet
 	// not match when they are folded themselves.
-	exact, classes, folded table
+	exact, classes, folded *table
 	closes                 bool // every pattern is in folded too
 }
 
@@ -13,6 +15,25 @@ type index struct {
 type table struct {
 	byPrefix map[string][]indexed // by the folder that all they match lies in
 	byName   map[string][]indexed // "**" and then a plain name: by that name
+	byTail   edges                // "**" and then a name that ends literally: by that end
+	byHead   edges                // the same for its beginning
+}
+
+// edges holds patterns by the literal end or beginning of a name. lengths are
+// those of the keys, each once.
+type edges struct {
+	patterns map[string][]indexed
+	lengths  []int
+}
+
+func (e *edges) add(text string, entry indexed) {
+	if e.patterns == nil {
+		e.patterns = map[string][]indexed{}
+	}
+	e.patterns[text] = append(e.patterns[text], entry)
+	if !slices.Contains(e.lengths, len(text)) {
+		e.lengths = append(e.lengths, len(text))
+	}
 }
 
 // indexed is a pattern below a literal folder.
@@ -25,7 +46,9 @@ type indexed struct {
 
 func newIndex() *index { return &index{exact: newTable(), classes: newTable(), folded: newTable()} }
 
-func newTable() table { return table{map[string][]indexed{}, map[string][]indexed{}} }
+func newTable() *table {
+	return &table{byPrefix: map[string][]indexed{}, byName: map[string][]indexed{}}
+}
 
 func (x *index) add(order int, r *Rule) {
 	x.closes = r.loose()
@@ -41,17 +64,25 @@ func (x *index) add(order int, r *Rule) {
 	}
 }
 
-func (t table) add(order int, b based) {
+func (t *table) add(order int, b based) {
 	segs, pattern := append([]string(nil), b.base...), b.pattern
 	for len(pattern) > 0 && pattern[0].plain() {
 		segs, pattern = append(segs, pattern[0].literal), pattern[1:]
 	}
 	folder, _ := joinSegments(segs)
 	entry := indexed{order, folder, len(segs), pattern}
-	if len(pattern) > 1 && pattern[0].anyDepth && pattern[1].plain() {
-		name := pattern[1].literal
-		t.byName[name] = append(t.byName[name], entry)
-		return
+	if len(pattern) > 1 && pattern[0].anyDepth && !pattern[1].anyDepth {
+		switch c := pattern[1]; {
+		case c.plain():
+			t.byName[c.literal] = append(t.byName[c.literal], entry)
+			return
+		case len(c.tail) >= len(c.head) && c.tail != "":
+			t.byTail.add(c.tail, entry)
+			return
+		case c.head != "":
+			t.byHead.add(c.head, entry)
+			return
+		}
 	}
 	t.byPrefix[folder] = append(t.byPrefix[folder], entry)
 }
@@ -80,7 +111,7 @@ func (x *index) find(s spelling, also func(order int) bool) int {
 	return x.folded.find(s.folded, s.foldedText, s.foldedEnds, best, also)
 }
 
-func (t table) find(segs []string, text string, ends []int, best int, also func(int) bool) int {
+func (t *table) find(segs []string, text string, ends []int, best int, also func(int) bool) int {
 	if len(t.byPrefix) > 0 {
 		for n := 0; n <= len(segs); n++ {
 			best = try(t.byPrefix[text[:ends[n]]], segs, text, ends, best, also)
@@ -89,6 +120,20 @@ func (t table) find(segs []string, text string, ends []int, best int, also func(
 	if len(t.byName) > 0 {
 		for _, name := range segs {
 			best = try(t.byName[name], segs, text, ends, best, also)
+		}
+	}
+	for _, n := range t.byTail.lengths {
+		for _, name := range segs {
+			if len(name) >= n {
+				best = try(t.byTail.patterns[name[len(name)-n:]], segs, text, ends, best, also)
+			}
+		}
+	}
+	for _, n := range t.byHead.lengths {
+		for _, name := range segs {
+			if len(name) >= n {
+				best = try(t.byHead.patterns[name[:n]], segs, text, ends, best, also)
+			}
 		}
 	}
 	return best
