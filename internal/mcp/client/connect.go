@@ -75,7 +75,7 @@ func (s *server) connectProcess(ctx context.Context) (*link, error) {
 		if err != nil {
 			return nil, permanentError{err}
 		}
-		l, err := s.open(ctx, p.transport(), version, p.close, p.how)
+		l, err := s.open(ctx, p, version, p.close, p.how)
 		if err == nil {
 			return l, nil
 		}

@@ -15,13 +15,12 @@ import (
 // error of its call; the connection stays.
 const MaxMessageBytes = 32 << 20
 
-// lineReader passes on the messages that stand on a server's standard output,
-// one a line. What is no message (servers print greetings) goes to the log, and
-// an answer that is too large is replaced by an error.
+// lineReader reads the messages that stand on a server's standard output, one a
+// line. What is no message (servers print greetings) goes to the log, and an
+// answer that is too large is replaced by an error.
 type lineReader struct {
 	r     *bufio.Reader
 	log   *ring
-	ready []byte
 	err   error
 	ended chan struct{} // closed at the end of the output
 }
@@ -30,22 +29,22 @@ func newLineReader(r io.Reader, log *ring) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), log: log, ended: make(chan struct{})}
 }
 
-func (l *lineReader) Read(p []byte) (int, error) {
-	for len(l.ready) == 0 {
-		if l.err != nil {
-			return 0, l.err
-		}
-		if l.ready, l.err = l.next(); l.err != nil {
+// read gives the messages of the next line that has some.
+func (l *lineReader) read() ([]jsonrpc.Message, error) {
+	for l.err == nil {
+		var all []jsonrpc.Message
+		if all, l.err = l.next(); l.err != nil {
 			close(l.ended)
 		}
+		if len(all) > 0 {
+			return all, nil
+		}
 	}
-	n := copy(p, l.ready)
-	l.ready = l.ready[n:]
-	return n, nil
+	return nil, l.err
 }
 
 // next reads one line; it gives nothing where the line is no message.
-func (l *lineReader) next() ([]byte, error) {
+func (l *lineReader) next() ([]jsonrpc.Message, error) {
 	var line []byte
 	var over *idScanner
 	for {
@@ -64,17 +63,19 @@ func (l *lineReader) next() ([]byte, error) {
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		return l.message(line, over), err
+		return l.messages(line, over), err
 	}
 }
 
-func (l *lineReader) message(line []byte, over *idScanner) []byte {
+// messages decodes a line, which may be a list of messages: servers of revision
+// 2025-03-26 answer with one.
+func (l *lineReader) messages(line []byte, over *idScanner) (all []jsonrpc.Message) {
 	if over != nil {
 		l.log.line(fmt.Sprintf("[sevengate] a message of more than %d bytes was dropped", MaxMessageBytes))
 		if len(over.id) == 0 || over.request {
 			return nil
 		}
-		return tooLarge(over.id)
+		line = tooLarge(over.id)
 	}
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
@@ -84,16 +85,15 @@ func (l *lineReader) message(line []byte, over *idScanner) []byte {
 	if line[0] != '[' || json.Unmarshal(line, &several) != nil {
 		several = []json.RawMessage{line}
 	}
-	var out []byte
 	for _, one := range several {
-		// One that is none would end the connection.
-		if _, err := jsonrpc.DecodeMessage(one); err != nil {
+		m, err := jsonrpc.DecodeMessage(one)
+		if err != nil { // passed on, it would end the connection
 			l.log.line("[stdout] " + string(one[:min(len(one), maxLogLine/2)]))
 			continue
 		}
-		out = append(append(out, one...), '\n')
+		all = append(all, m)
 	}
-	return out
+	return all
 }
 
 // tooLarge is the answer that stands for one that was dropped.

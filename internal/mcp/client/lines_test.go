@@ -49,13 +49,19 @@ func TestIDScanner(t *testing.T) {
 func FuzzLineReader(f *testing.F) {
 	f.Add("{\"a\":1}\nhello\n{\"b\"\n\n[1]\r\n{\"c\":2}")
 	f.Fuzz(func(t *testing.T, in string) {
-		out, err := io.ReadAll(newLineReader(strings.NewReader(in), &ring{}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(out)) {
-			if _, err := jsonrpc.DecodeMessage([]byte(line)); err != nil {
-				t.Fatalf("%q passes %q", in, line)
+		l := newLineReader(strings.NewReader(in), &ring{})
+		for {
+			all, err := l.read()
+			if err != nil {
+				if err != io.EOF {
+					t.Fatal(err)
+				}
+				return
+			}
+			for _, m := range all {
+				if _, err := jsonrpc.EncodeMessage(m); err != nil {
+					t.Fatalf("%q: %v", in, err)
+				}
 			}
 		}
 	})

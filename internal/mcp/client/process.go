@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sevengate/sevengate/internal/mcp/config"
@@ -33,10 +34,15 @@ type process struct {
 	cmd    *exec.Cmd
 	stdin  *os.File
 	stdout *os.File
-	out    io.Reader
+	out    *lineReader
 	exited chan struct{} // closed when the process was waited for
 	err    error         // how it ended; read after exited
 	close  func()
+	// bye closes the process's input and over, after which nothing is read any
+	// more.
+	bye    func()
+	over   chan struct{}
+	reader sync.WaitGroup
 }
 
 // startProcess starts a server; its standard error goes to the log.
@@ -80,7 +86,11 @@ func startProcess(s *config.Server, env []string, log *ring) (*process, error) {
 	}
 	closeAll(inR, outW)
 	out := newLineReader(outR, log)
-	p := &process{cmd: cmd, stdin: inW, stdout: outR, out: out, exited: make(chan struct{})}
+	p := &process{cmd: cmd, stdin: inW, stdout: outR, out: out, exited: make(chan struct{}), over: make(chan struct{})}
+	p.bye = sync.OnceFunc(func() {
+		close(p.over)
+		_ = p.stdin.Close()
+	})
 	go func() { // ends when the process does, which close sees to
 		p.err = cmd.Wait()
 		select {
@@ -108,7 +118,7 @@ func isExecutable(path string) bool {
 // end closes the process's input, and ends the process and its descendants
 // where that is not enough.
 func (p *process) end() {
-	_ = p.stdin.Close()
+	p.bye()
 	for _, stop := range []func(*exec.Cmd){terminate, kill} {
 		select {
 		case <-p.exited:
@@ -118,6 +128,7 @@ func (p *process) end() {
 	}
 	<-p.exited
 	kill(p.cmd) // what it left behind in its group
+	p.reader.Wait()
 }
 
 // how says how the process ended, or that it runs.
@@ -136,29 +147,82 @@ func (p *process) how() string {
 	}
 }
 
-// hangUp begins the end of the process without waiting for it: it is called
-// under a lock that the next call needs too.
-func (p *process) hangUp() {
-	_ = p.stdin.Close()
-	go p.close() // ends when the process does; the link's own close waits for it
+// Connect implements [sdk.Transport]: a message of the protocol is a line.
+func (p *process) Connect(context.Context) (sdk.Connection, error) {
+	c := &lineConn{p: p, in: make(chan received)}
+	p.reader.Go(c.pump)
+	return c, nil
 }
 
-// transport makes an SDK transport of a process.
-func (p *process) transport() sdk.Transport {
-	return &sdk.IOTransport{Reader: processEnd{p.out, p}, Writer: processInput{p}, MaxLineLength: -1}
+// lineConn is the connection to a process.
+type lineConn struct {
+	p       *process
+	in      chan received
+	writing sync.Mutex
 }
 
-type processEnd struct {
-	io.Reader
-	p *process
+type received struct {
+	m   jsonrpc.Message
+	err error
 }
 
-func (e processEnd) Close() error { e.p.hangUp(); return nil }
+// pump reads until the end, or until nobody wants to know.
+func (c *lineConn) pump() {
+	for {
+		all, err := c.p.out.read()
+		if err != nil {
+			all = []jsonrpc.Message{nil}
+		}
+		for _, m := range all {
+			select {
+			case c.in <- received{m, err}:
+			case <-c.p.over:
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
 
-type processInput struct{ p *process }
+// Read implements [sdk.Connection].
+func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	select {
+	case r := <-c.in:
+		return r.m, r.err
+	case <-c.p.over:
+		return nil, io.EOF
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
 
-func (i processInput) Write(b []byte) (int, error) { return i.p.stdin.Write(b) }
-func (i processInput) Close() error                { i.p.hangUp(); return nil }
+// Write implements [sdk.Connection].
+func (c *lineConn) Write(ctx context.Context, m jsonrpc.Message) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	data, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	_, err = c.p.stdin.Write(append(data, '\n'))
+	return err
+}
+
+// Close implements [sdk.Connection]. It begins the end of the process without
+// waiting for it: it is called under a lock that the next call needs too.
+func (c *lineConn) Close() error {
+	c.p.bye()
+	go c.p.close() // ends when the process does; the link's own close waits for it
+	return nil
+}
+
+// SessionID implements [sdk.Connection].
+func (c *lineConn) SessionID() string { return "" }
 
 // baseline are the variables that a process gets where the environment is to be
 // kept from it.
