@@ -224,7 +224,7 @@ func rawServer(kind string) {
 				say(`[]`)
 				answer(m.ID, `{"content":[{"type":"text","text":"ours"}]}`)
 			case "notes": // a flood of notifications and of what is none
-				for i := range 3_000 {
+				for i := range 2_000 {
 					say(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 					say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"call-%d","progress":%d}}`, i, i)
 					say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%s"}}`, strings.Repeat("n", 100))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -118,6 +119,37 @@ func TestWebSocket(t *testing.T) {
 		t.Error("a status shows a secret")
 	}
 	m.Close()
+}
+
+// A server that prefers HTTP/2 is still asked for a WebSocket in HTTP/1.1.
+func TestWebSocketOverTLS(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewUnstartedServer(websocket.Server{Handler: func(c *websocket.Conn) { _, _ = io.Copy(c, c) }})
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
+	cfg := socketServer("web", srv.URL)
+	cfg.URL = "wss" + strings.TrimPrefix(srv.URL, "https")
+	m := New(Config{Servers: []config.Server{cfg}})
+	hc := m.servers["web"].newHTTP()
+	defer hc.close()
+	hc.base.TLSClientConfig = srv.Client().Transport.(*http.Transport).TLSClientConfig
+	conn, err := (&socketTransport{hc, cfg.URL, &ring{}}).Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	sent, err := jsonrpc.DecodeMessage([]byte(`{"jsonrpc":"2.0","id":5,"method":"ping"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Write(t.Context(), sent); err != nil {
+		t.Fatal(err)
+	}
+	got, err := conn.Read(t.Context())
+	if r, ok := got.(*jsonrpc.Request); !ok || fmt.Sprint(r.ID.Raw()) != "5" {
+		t.Error(got, err)
+	}
 }
 
 // wire is a socket whose other end sent some bytes, and takes what is written.
