@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 }
 
 // hangGuard ends a test that would wait for ever.
-const hangGuard = 30 * time.Second
+const hangGuard = 2 * time.Minute
 
 func testContext(t testing.TB) context.Context {
 	t.Helper()
