@@ -112,6 +112,9 @@ func (f *family) failed(res shellrun.Result, meaning shellrun.Meaning, limit tim
 	if res.Err != nil {
 		dir.note = joinNotes("Not all went well: "+res.Err.Error(), dir.note)
 	}
+	if res.OutOfMemory {
+		dir.note = joinNotes("The system ended something of it for want of memory: all commands of this session together have "+shellrun.EnvMemoryLimit+".", dir.note)
+	}
 	view := failureView(res)
 	return &failure{text: joinNotes(lead, view, walls, f.sandboxHint(stay, view, walls), dir.note), summary: summary}
 }
