@@ -194,7 +194,8 @@ func (p *part) understood() bool { return p.subject.unclear == "" }
 
 func (d *decider) judgeCommand(p *part) {
 	s := p.subject
-	if s.exact == nil {
+	if !s.looked {
+		s.looked = true
 		s.exact = d.usable(d.e.allow.textRule(s.Family, s.line))
 	}
 	if s.exact != nil && !s.invalid {

@@ -67,6 +67,7 @@ type subject struct {
 	unclear string            // why the line is not understood; "" when it is
 	invalid bool              // it cannot be parsed at all
 	exact   *compiledRule     // an allow rule for exactly this line
+	looked  bool              // exact has been looked for
 	script  *shellscan.Script // commands of a POSIX shell
 }
 
