@@ -48,6 +48,7 @@ type fileSearch struct {
 	number    int
 	afterLeft int
 	touched   int64 // offset behind the last line that a multiline match touched
+	cut       bool  // that line goes on behind the buffer
 
 	lines, matches, bytes int64
 	searched, binary      bool

@@ -8,7 +8,10 @@ func (f *fileSearch) searchHugeLine(pos int) error {
 	start := f.base + int64(pos)
 	head, _ := cut(f.buf[pos:f.n], f.s.opts.MaxLineBytes)
 	head = append([]byte(nil), head...)
-	number := f.lineNumber(start)
+	number := 0
+	if f.s.opts.Mode == ModeContent { // else it was not kept count of
+		number = f.lineNumber(start)
+	}
 	found := false
 	d := f.sc.dfa(true)
 	var state int32

@@ -59,6 +59,12 @@ func (f *fileSearch) keepMultiline(at int) int {
 func (f *fileSearch) searchWindow(from, limit int) (next int, err error) {
 	text := f.buf[:f.n]
 	f.sc.begin(text)
+	if f.cut {
+		old := f.touched
+		if f.touch(lineEnd(text, int(old-f.base))); f.shown == old {
+			f.shown = f.touched
+		}
+	}
 	at := lineStart(text, from)
 	for batch := firstBatch; ; {
 		// Package regexp is slow, above all where there is nothing to find, and does not look at the context.
@@ -87,7 +93,7 @@ func (f *fileSearch) searchWindow(from, limit int) (next int, err error) {
 				resume = lineEnd(text, at+spans[batch-1][1])
 			}
 		}
-		for _, m := range spans {
+		for i, m := range spans {
 			start, end := at+m[0], at+m[1]
 			if start < from {
 				continue
@@ -103,6 +109,12 @@ func (f *fileSearch) searchWindow(from, limit int) (next int, err error) {
 				return 0, err
 			}
 			from = end
+			// An empty match right after a match, which Spans leaves out, is one of the line that begins there.
+			if end > start && end < limit && text[end-1] == '\n' && (i+1 == len(spans) || at+spans[i+1][0] > end) && f.p.emptyAt(text, end) {
+				if err := f.matchEmpty(end); err != nil {
+					return 0, err
+				}
+			}
 		}
 		if resume < 0 || resume >= f.n {
 			return max(limit, from), nil
@@ -144,7 +156,7 @@ func (f *fileSearch) matchRange(start, end int) error {
 	for p := first; p < stop; p = lineEnd(text, p) {
 		f.lines++
 	}
-	f.touched = max(f.touched, f.base+int64(stop))
+	f.touch(stop)
 	switch {
 	case f.s.opts.Mode == ModeCount:
 		return nil
@@ -177,4 +189,20 @@ func (f *fileSearch) matchRange(start, end int) error {
 	}
 	f.afterLeft = f.s.opts.After
 	return nil
+}
+
+// touch notes that matches have touched the lines up to buf[:stop].
+func (f *fileSearch) touch(stop int) {
+	if at := f.base + int64(stop); at > f.touched || f.cut {
+		f.touched = max(f.touched, at)
+		f.cut = !f.eof && stop == f.n && (stop == 0 || f.buf[stop-1] != '\n')
+	}
+}
+
+// matchEmpty reports the line that begins at start for a match of nothing, which does not count as one of its own.
+func (f *fileSearch) matchEmpty(start int) error {
+	matches := f.matches
+	err := f.matchRange(start, start)
+	f.matches = matches
+	return err
 }

@@ -14,6 +14,7 @@ import (
 	"regexp/syntax"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -51,6 +52,9 @@ type Pattern struct {
 	lossy  *nfa // lets too much through on invalid UTF-8
 	// anyText: the two are the same, because it makes no difference what is invalid.
 	anyText bool
+
+	// afterBreak is re anchored behind a line feed; nil if a multiline match is never empty.
+	afterBreak func() *regexp.Regexp
 }
 
 // Compile compiles a pattern. An error is a *PatternError.
@@ -108,6 +112,15 @@ func Compile(pattern string, opts Options) (*Pattern, error) {
 	}
 	if p.re, err = regexp.Compile(full); err != nil {
 		return nil, explain(pattern, expr, err)
+	}
+	if opts.Multiline && p.group == 0 && minLength(tree) == 0 {
+		p.afterBreak = sync.OnceValue(func() *regexp.Regexp {
+			re, err := regexp.Compile(`\A\n(?:` + full + `)`)
+			if err != nil {
+				return nil
+			}
+			return re
+		})
 	}
 	tree = tree.Simplify()
 	p.matchable = tree.Op != syntax.OpNoMatch
@@ -168,6 +181,46 @@ func (p *Pattern) Spans(text []byte, limit int) [][]int {
 		}
 	}
 	return out
+}
+
+// emptyAt reports whether the pattern matches nothing at the start of a line that another precedes.
+func (p *Pattern) emptyAt(text []byte, start int) bool {
+	if p.afterBreak == nil || start == 0 {
+		return false
+	}
+	re := p.afterBreak()
+	if re == nil {
+		return false
+	}
+	m := re.FindIndex(text[start-1:])
+	return m != nil && m[1] == 1
+}
+
+// minLength returns 0 if the expression may match nothing; else something greater.
+func minLength(re *syntax.Regexp) int {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return len(re.Rune)
+	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL, syntax.OpNoMatch:
+		return 1
+	case syntax.OpCapture, syntax.OpPlus:
+		return minLength(re.Sub[0])
+	case syntax.OpRepeat:
+		return min(re.Min, 1) * minLength(re.Sub[0])
+	case syntax.OpConcat:
+		n := 0
+		for _, s := range re.Sub {
+			n = max(n, minLength(s))
+		}
+		return n
+	case syntax.OpAlternate:
+		n := minLength(re.Sub[0])
+		for _, s := range re.Sub[1:] {
+			n = min(n, minLength(s))
+		}
+		return n
+	}
+	return 0
 }
 
 // MatchLine reports whether a line (without terminator) contains a match.

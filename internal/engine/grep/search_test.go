@@ -423,3 +423,41 @@ func TestBuffersDoNotShow(t *testing.T) {
 		t.Errorf("with context %d lines of %d", n, strings.Count(b.String(), "\n"))
 	}
 }
+
+// A line that no window holds is one line, in all modes, also where a match of several lines may begin in it.
+func TestLongLinesCountOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	line := strings.Repeat("hit and something else ", 3*MaxMultilineMemory/23)
+	write(t, filepath.Join(dir, "f"), "first hit\n"+line+"\nno\nlast hit\n"+strings.Repeat("short hit\n", 2*MaxMultilineMemory/10)+line)
+	short := int64(2 * MaxMultilineMemory / 10)
+	for _, o := range []Options{{}, {Multiline: true}} {
+		p := compile(t, "hit", o)
+		so := under(dir)
+		so.Mode = ModeCount
+		if _, st := run(t, p, so); st.Lines != 4+short {
+			t.Errorf("%+v: counted %d lines, want %d", o, st.Lines, 4+short)
+		}
+		so = under(dir)
+		so.Limit, so.MaxLineBytes, so.After = 6, 20, 1
+		want := "f:1:first hit\nf:2:hit and something el\nf-3-no\nf:4:last hit\nf:5:short hit\nf:6:short hit\n"
+		if got, _ := run(t, p, so); got != want {
+			t.Errorf("%+v: got %q, want %q", o, got, want)
+		}
+	}
+}
+
+// An empty match right after a match counts for its line, as in ripgrep.
+func TestEmptyMatchesBehindMatches(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "f"), "a\n\nb\na\n\n\nc\naa\n")
+	for _, expr := range []string{`a\n|`, `a\n|x*`, `a\n|^`, `\n|x*`} {
+		if _, st := run(t, compile(t, expr, Options{Multiline: true}), under(dir)); st.Lines != 8 {
+			t.Errorf("%s: %d lines", expr, st.Lines)
+		}
+	}
+	if got, st := run(t, compile(t, `a\n|\A`, Options{Multiline: true}), under(dir)); st.Lines != 3 {
+		t.Errorf("%d lines: %s", st.Lines, got)
+	}
+}
