@@ -113,9 +113,13 @@ func inPath(what, path string) string {
 }
 
 func (f *family) glob(ctx context.Context, in GlobInput, env *tool.Env) (tool.Result[GlobOutput], error) {
+	return answered(ctx, f.globTimeout(), func() (tool.Result[GlobOutput], error) { return f.globNow(ctx, in, env.Place) })
+}
+
+func (f *family) globNow(ctx context.Context, in GlobInput, env tool.Place) (tool.Result[GlobOutput], error) {
 	start := time.Now()
 	none := tool.Result[GlobOutput]{}
-	plan, err := planGlob(in, env.Place)
+	plan, err := planGlob(in, env)
 	if err != nil {
 		return none, err
 	}
@@ -127,10 +131,10 @@ func (f *family) glob(ctx context.Context, in GlobInput, env *tool.Env) (tool.Re
 		out.NumFiles = len(out.Filenames)
 		return tool.OK(out), nil
 	}
-	at, err := f.open(plan.root, env.Place)
+	at, err := f.open(plan.root, env)
 	if errors.Is(err, fs.ErrNotExist) && plan.root != plan.folder && !plan.outside {
 		// The pattern's own head is not there: nothing matches, if path is.
-		if folder, err := f.open(plan.folder, env.Place); err != nil {
+		if folder, err := f.open(plan.folder, env); err != nil {
 			return none, err
 		} else if folder.info.IsDir() {
 			return done(GlobOutput{CountIsComplete: true, Notes: []string{"there is no folder " + quoted(relative(plan.root, env.Cwd))}})

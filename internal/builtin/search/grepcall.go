@@ -17,12 +17,16 @@ import (
 const nothingAtOffset = "No entries at this offset"
 
 func (f *family) grep(ctx context.Context, in GrepInput, env *tool.Env) (tool.Result[GrepOutput], error) {
+	return answered(ctx, f.grepTimeout, func() (tool.Result[GrepOutput], error) { return f.grepNow(ctx, in, env.Place) })
+}
+
+func (f *family) grepNow(ctx context.Context, in GrepInput, env tool.Place) (tool.Result[GrepOutput], error) {
 	none := tool.Result[GrepOutput]{}
 	plan, err := planGrep(in)
 	if err != nil {
 		return none, err
 	}
-	at, err := f.open(env.Abs(in.Path), env.Place)
+	at, err := f.open(env.Abs(in.Path), env)
 	if err != nil {
 		return none, err
 	}

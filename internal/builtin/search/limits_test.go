@@ -178,6 +178,53 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// A file system that does not answer holds no call up; what waits for it ends when it answers.
+func TestStopWhileNothingAnswers(t *testing.T) {
+	for name, in := range map[string]args{"Glob": {"pattern": "**/*.txt"}, "Grep": {"pattern": "needle"}} {
+		for _, from := range []int{1, 60} { // at the search root; in the tree
+			g := &gatekeeper{from: from, reached: make(chan struct{}), release: make(chan struct{})}
+			b := newBench(t, Deps{ReadDenials: always(g.denied)})
+			wide(b, 20, 20)
+			why := errors.New("enough of it")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			ended := make(chan error, 1)
+			go func() {
+				_, _, err := b.runCtx(ctx, name, in)
+				ended <- err
+			}()
+			<-g.reached
+			before := time.Now()
+			cancel(why)
+			select {
+			case err := <-ended:
+				if !errors.Is(err, why) {
+					t.Errorf("%s: %v", name, err)
+				}
+				t.Logf("%s stopped after %v", name, time.Since(before))
+			case <-time.After(10 * time.Second): // a hang guard
+				t.Errorf("%s waits for what does not answer", name)
+			}
+			close(g.release) // the test's end finds goroutines that stay
+		}
+	}
+	limit := 10 * time.Millisecond
+	g := &gatekeeper{from: 60, reached: make(chan struct{}), release: make(chan struct{})}
+	b := newBench(t, Deps{ReadDenials: always(g.denied), GlobTimeout: limit})
+	wide(b, 20, 20)
+	b.fails("Glob", args{"pattern": "**/*.txt"}, "does not answer", "given up")
+	close(g.release)
+}
+
+func TestPanicsReachTheCaller(t *testing.T) {
+	defer func() {
+		if text, ok := recover().(string); !ok || !strings.Contains(text, "boom") || !strings.Contains(text, "limits_test.go") {
+			t.Errorf("got %q", text)
+		}
+	}()
+	answered(t.Context(), time.Minute, func() (int, error) { panic("boom") })
+	t.Error("no panic")
+}
+
 func TestTimeoutGivesWhatWasFound(t *testing.T) {
 	const limit = 300 * time.Millisecond
 	slow := func(string) bool { time.Sleep(2 * time.Millisecond); return false }
