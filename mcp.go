@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/sevengate/sevengate/internal/mcp/config"
 	"github.com/sevengate/sevengate/internal/model"
 	"github.com/sevengate/sevengate/internal/session"
+	"github.com/sevengate/sevengate/internal/settings"
 	"github.com/sevengate/sevengate/tool"
 )
 
@@ -34,6 +36,12 @@ func (r *Runtime) findServers(ctx context.Context) error {
 		o.NoProject = !strings.Contains(*s, "project")
 		o.NoUser = !strings.Contains(*s, "user")
 	}
+	now := r.watcher.Current(ctx)
+	if raw, ok := now.Settings.Raw("managedMcpServers"); ok {
+		o.ManagedServers = raw
+	}
+	o.NoFlags = managedSays(now, "disableSideloadFlags", "true")
+	o.NoPersonal = managedSays(now, "strictPluginOnlyCustomization", "true") || managedSays(now, "strictPluginOnlyCustomization", `"mcp"`)
 	found, err := config.Load(o)
 	if err != nil {
 		return err
@@ -49,10 +57,43 @@ func (r *Runtime) findServers(ctx context.Context) error {
 	r.mcp = client.New(client.Config{
 		Servers: found.Servers, Judge: r.judgeServer(ctx), Dir: r.dir, StateDir: r.state, Environ: environment(r.env).forTools(),
 		SessionID: r.id, Version: Version, Log: r.opts.Log, OnChange: r.serversChanged,
+		Trusted:  func() bool { return r.watcher.Current(ctx).Trust.Trusted },
 		Roots:    func() []string { return r.conv.Context().Roots },
 		Elicitor: r.elicitor(), Sampler: r.sampler(),
 	})
 	return nil
+}
+
+// managedSays tells whether an administrator's settings hold a word: as the value of
+// a key, or in its list.
+func managedSays(s *settings.Snapshot, key, word string) bool {
+	for _, v := range s.Values(key) {
+		var list []json.RawMessage
+		if v.Source != settings.PolicySettings {
+			continue
+		}
+		if json.Unmarshal(v.JSON, &list) != nil {
+			list = []json.RawMessage{v.JSON}
+		}
+		if slices.ContainsFunc(list, func(raw json.RawMessage) bool { return string(raw) == word }) {
+			return true
+		}
+	}
+	return false
+}
+
+// serverKeys are the settings about servers, with the administrator's own allow list
+// beside the merged one.
+func serverKeys(s *settings.Snapshot) map[string]json.RawMessage {
+	keys := s.Settings.MCP()
+	keys[config.ManagedAllowKey] = json.RawMessage("null")
+	for _, v := range s.Values("allowedMcpServers") {
+		if v.Source == settings.PolicySettings {
+			keys[config.ManagedAllowKey] = v.JSON
+			break
+		}
+	}
+	return keys
 }
 
 // judgeServer decides which servers may be started, by the settings and the
@@ -68,7 +109,7 @@ func (r *Runtime) judgeServer(ctx context.Context) func(*config.Server) (config.
 // serverPolicy is what settings and choices say, as they are now.
 func (r *Runtime) serverPolicy(ctx context.Context) (p config.Policy, trusted bool) {
 	now := r.watcher.Current(ctx)
-	p = config.PolicyFrom(now.Settings.MCP(), now.Trust.Trusted, config.Lookup(r.env))
+	p = config.PolicyFrom(serverKeys(now), now.Trust.Trusted, config.Lookup(r.env))
 	choices := r.choices
 	if choices == nil { // servers were not looked for
 		choices = config.OpenChoices(r.state, r.dir)
