@@ -26,15 +26,15 @@ var globs = []struct {
 }
 
 func (b *bench) globTable() error {
-	fmt.Println("| pattern | files | fd, ms | Glob as a process, ms | ratio | less start | Glob in process, ms | ratio |\n|---|--:|--:|--:|--:|--:|--:|--:|")
+	fmt.Println("| pattern | files | fd, ms | Glob as a process, ms | ratio | less start | Glob in process, ms | ratio | processor, fd, ms | Glob, ms |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, g := range globs {
 		t, err := b.inTurns(b.runs,
-			func() (int64, error) { return b.fdFind(g.fd) },
-			func() (int64, error) {
-				out, err := b.call("Glob", map[string]any{"pattern": g.glob, "path": b.dir})
-				return filesIn(out), err
+			func() (measured, error) { return b.fdFind(g.fd) },
+			func() (measured, error) {
+				out, cpu, err := b.call("Glob", map[string]any{"pattern": g.glob, "path": b.dir})
+				return measured{filesIn(out), cpu}, err
 			},
-			func() (int64, error) { return b.globHere(g.glob) })
+			func() (measured, error) { return b.globHere(g.glob) })
 		if err != nil {
 			return fmt.Errorf("%s: %w", g.name, err)
 		}
@@ -46,13 +46,13 @@ func (b *bench) globTable() error {
 }
 
 // fdFind lists all files, hidden and ignored ones too, which is what Glob does.
-func (b *bench) fdFind(args []string) (int64, error) {
-	args = append([]string{"--unrestricted", "--hidden", "--type", "f", "--color", "never"}, args...)
-	if len(args) == 6 {
+func (b *bench) fdFind(args []string) (measured, error) {
+	args = append([]string{"--unrestricted", "--hidden", "--case-sensitive", "--type", "f", "--color", "never"}, args...)
+	if len(args) == 7 {
 		args = append(args, ".")
 	}
-	out, err := exec.Command(b.fd, append(args, b.dir)...).Output()
-	return int64(bytes.Count(out, []byte("\n"))), err
+	out, cpu, err := output(exec.Command(b.fd, append(args, b.dir)...))
+	return measured{int64(bytes.Count(out, []byte("\n"))), cpu}, err
 }
 
 var filesFound = regexp.MustCompile(`most recently changed of ([0-9,]+) files`)
@@ -66,29 +66,29 @@ func filesIn(text string) int64 {
 }
 
 // globHere makes the same call inside this process, without the gates.
-func (b *bench) globHere(pattern string) (int64, error) {
+func (b *bench) globHere(pattern string) (measured, error) {
 	for _, t := range search.New(search.Deps{}) {
 		if t.Name() != "Glob" {
 			continue
 		}
 		raw, err := json.Marshal(map[string]any{"pattern": pattern, "path": b.dir})
 		if err != nil {
-			return 0, err
+			return measured{}, err
 		}
 		env := &tool.Env{Place: tool.Place{Cwd: b.scratch, Home: b.scratch}}
 		call, err := t.Bind(raw, env.Place)
 		if err != nil {
-			return 0, err
+			return measured{}, err
 		}
 		out, err := call.Run(context.Background(), env)
 		if err != nil {
-			return 0, err
+			return measured{}, err
 		}
 		data, ok := out.Data.(search.GlobOutput)
 		if !ok {
-			return 0, fmt.Errorf("Glob gave %T", out.Data)
+			return measured{}, fmt.Errorf("Glob gave %T", out.Data)
 		}
-		return int64(data.TotalMatches), nil
+		return measured{found: int64(data.TotalMatches)}, nil
 	}
-	return 0, fmt.Errorf("there is no Glob")
+	return measured{}, fmt.Errorf("there is no Glob")
 }

@@ -167,7 +167,13 @@ func (f *family) globNow(ctx context.Context, in GlobInput, env tool.Place) (too
 			folders.Add(1)
 			return nil
 		}
-		info, ok := at.fileInfo(e)
+		if e.Type&fs.ModeSymlink == 0 {
+			if changed, ok := regular(e.Path); ok {
+				best.add(found{e.Path, changed})
+			}
+			return nil
+		}
+		info, ok := at.linked(e.Path)
 		switch {
 		case !ok:
 		case info.IsDir():
@@ -220,16 +226,12 @@ func (f *family) globNow(ctx context.Context, in GlobInput, env tool.Place) (too
 	return done(out)
 }
 
-// fileInfo looks at a file, or at what a link leads to if that may be read.
-func (r *root) fileInfo(e walk.Entry) (fs.FileInfo, bool) {
-	if e.Type&fs.ModeSymlink != 0 {
-		if r.denied.hidesLink(e.Path) {
-			return nil, false
-		}
-		info, err := os.Stat(e.Path)
-		return info, err == nil
+// linked looks at what a link leads to, if that may be read.
+func (r *root) linked(path string) (fs.FileInfo, bool) {
+	if r.denied.hidesLink(path) {
+		return nil, false
 	}
-	info, err := os.Lstat(e.Path)
+	info, err := os.Stat(path)
 	return info, err == nil
 }
 
