@@ -131,6 +131,23 @@ func (w Word) mayBeOption() bool {
 	return w.Multi && !w.pattern
 }
 
+// mayBegin tells that a word may begin with one of the characters.
+func (w Word) mayBegin(set string) bool {
+	for _, a := range w.alts {
+		if a.mayBegin(set) {
+			return true
+		}
+	}
+	t := w.Prefix
+	if w.Known == Literal {
+		t = w.Text
+	}
+	if t == "" {
+		return w.alts == nil
+	}
+	return strings.IndexByte(set, t[0]) >= 0
+}
+
 // partial accepts --name=$value and -n$value for options that take a value.
 func (f *flagSet) partial(a *args, w Word, safe bool) bool {
 	p := w.Prefix

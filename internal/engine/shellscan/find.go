@@ -34,7 +34,7 @@ func (s *scanner) find(c *Command, u *unwrapped) {
 	for ; i < len(words); i++ {
 		w := words[i]
 		if w.Known != Literal {
-			if w.mayBeOption() || strings.ContainsAny(w.Prefix[:1], "(!,)") {
+			if w.mayBeOption() || w.mayBegin("(!,)") {
 				refuse("the word " + show(w) + " may hold an action of find")
 				c.UnknownReads = true
 				return

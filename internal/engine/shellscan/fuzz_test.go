@@ -13,6 +13,9 @@ func FuzzScan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, src string) {
 		s := Scan(src, testOptions)
+		if s.Why == whyPanic {
+			t.Fatalf("the scanner failed on %q", src)
+		}
 		if (s.Class == Simple) != (s.Why == "") {
 			t.Fatalf("class %v with the reason %q", s.Class, s.Why)
 		}
@@ -37,6 +40,21 @@ func FuzzScan(f *testing.F) {
 			t.Fatalf("%q with a write behind it is read-only", src)
 		}
 	})
+}
+
+// Whatever stands around a command, the scanner does not fail on it.
+func TestTheScannerDoesNotFail(t *testing.T) {
+	for _, list := range [][]string{readOnlyYes, readOnlyNo, beyondYes} {
+		for _, c := range list {
+			quoted := "'" + strings.ReplaceAll(c, "'", `'\''`) + "'"
+			for _, src := range []string{c, "for d in sub src; do " + c + " $d; done", "for d in sub '(' -x; do " + c + " \"$d\"x; done", "for d in $X *; do $d " + c + " $d; done", "xargs -I{} " + c + " {}",
+				"docker exec c " + c, "find . -exec " + c + " {} \\;", "ssh h " + quoted, "sh -c " + quoted, "tmux new -d " + quoted, c + " | at now", "env -S " + quoted} {
+				if Scan(src, testOptions).Why == whyPanic {
+					t.Errorf("the scanner failed on %q", src)
+				}
+			}
+		}
+	}
 }
 
 func FuzzSed(f *testing.F) {

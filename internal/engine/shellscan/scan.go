@@ -8,13 +8,16 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// whyPanic is the reason of a script on which the scanner itself failed.
+const whyPanic = "the command could not be understood"
+
 // Scan reads one command line as bash would. It never panics, runs nothing, and
 // may be called from many goroutines at once.
 func Scan(src string, o Options) (out *Script) {
 	s := &scanner{src: src, whole: src, o: o, class: Simple}
 	defer func() {
 		if r := recover(); r != nil {
-			out = &Script{Source: src, Class: Invalid, Why: "the command could not be understood"}
+			out = &Script{Source: src, Class: Invalid, Why: whyPanic}
 		}
 	}()
 	if why, fatal := badText(src); fatal {
@@ -179,13 +182,17 @@ func (s *scanner) script(src string, st state) (flow, string) {
 	}
 	var stmts []*syntax.Stmt
 	var err error
-	for stmt, e := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(strings.NewReader(src)) {
-		if e != nil {
+	// Not with range: at an error the parser may call once more after it was told to stop.
+	syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(strings.NewReader(src))(func(stmt *syntax.Stmt, e error) bool {
+		switch {
+		case err != nil:
+		case e != nil:
 			err = e
-			break
+		default:
+			stmts = append(stmts, stmt)
 		}
-		stmts = append(stmts, stmt)
-	}
+		return err == nil
+	})
 	old := s.src
 	s.src = src
 	s.depth++
