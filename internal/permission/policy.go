@@ -279,29 +279,23 @@ func (p *Policy) DeniesTool(name string, f *tool.Facts) (tool.Reason, bool) {
 // ReadDenied tells whether a deny rule stops the path from being read, so that it
 // should not appear in listings and search results. The path must be absolute.
 func (p *Policy) ReadDenied(path string) bool {
-	denied := p.ReadDenials()
-	return denied != nil && denied(path)
-}
-
-// ReadDenials gives what ReadDenied says by the rules of this moment, for calls
-// that ask about many paths: to look for changed settings costs more than to
-// look at a small file. Nil means that no path is denied. The function may be
-// called from several goroutines at once.
-func (p *Policy) ReadDenials() func(path string) bool {
 	e := p.rulesNow()
 	if e.deny.family(tool.FamilyRead) != nil {
-		return func(string) bool { return true }
+		return true
 	}
 	if !e.deny.hasPathRules(tool.FamilyRead) {
-		return nil
+		return false
 	}
-	return func(path string) bool {
-		r, err := pathrule.Resolve(path, p.cfg.Cwd, p.cfg.Home)
-		if err != nil && r.Given == "" {
-			return true
-		}
-		return e.deny.pathRule(r, tool.FamilyRead) != nil
+	return p.pathDenied(e, path)
+}
+
+// pathDenied follows the path anew.
+func (p *Policy) pathDenied(e *edition, path string) bool {
+	r, err := pathrule.Resolve(path, p.cfg.Cwd, p.cfg.Home)
+	if err != nil && r.Given == "" {
+		return true
 	}
+	return e.deny.pathRule(r, tool.FamilyRead) != nil
 }
 
 // resolveRoot gives both spellings of a working directory. They are kept: a link
