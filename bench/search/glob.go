@@ -86,7 +86,7 @@ func (b *bench) globHere(pattern string) (measured, error) {
 		}
 		data, ok := out.Data.(search.GlobOutput)
 		if !ok {
-			return measured{}, fmt.Errorf("Glob gave %T", out.Data)
+			return measured{}, fmt.Errorf("the answer of Glob is a %T", out.Data)
 		}
 		return measured{found: int64(data.TotalMatches)}, nil
 	}

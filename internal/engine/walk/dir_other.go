@@ -3,6 +3,8 @@
 package walk
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -29,7 +31,7 @@ func (d directory) read(s *scratch) (done bool, err error) {
 	for _, e := range entries {
 		s.entries = append(s.entries, dirent{e.Name(), e.Type()})
 	}
-	if isEOF(err) {
+	if errors.Is(err, io.EOF) {
 		return true, nil
 	}
 	return err != nil, err

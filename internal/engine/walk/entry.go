@@ -3,14 +3,11 @@ package walk
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 )
-
-func isEOF(err error) bool { return errors.Is(err, io.EOF) }
 
 // dirent is one entry of a directory. The type is [fs.ModeIrregular] if the directory does not tell.
 type dirent struct {
