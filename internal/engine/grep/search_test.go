@@ -428,9 +428,9 @@ func TestBuffersDoNotShow(t *testing.T) {
 func TestLongLinesCountOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	line := strings.Repeat("hit and something else ", 3*MaxMultilineMemory/23)
-	write(t, filepath.Join(dir, "f"), "first hit\n"+line+"\nno\nlast hit\n"+strings.Repeat("short hit\n", 2*MaxMultilineMemory/10)+line)
-	short := int64(2 * MaxMultilineMemory / 10)
+	line := strings.Repeat("hit and something else "+strings.Repeat("x", 4000), 5*MaxMultilineMemory/2/4000)
+	const short = 3000 // lines, more than fit in a window
+	write(t, filepath.Join(dir, "f"), "first hit\n"+line+"\nno\nlast hit\n"+strings.Repeat("short hit"+strings.Repeat("x", 2000)+"\n", short)+line)
 	for _, o := range []Options{{}, {Multiline: true}} {
 		p := compile(t, "hit", o)
 		so := under(dir)
@@ -440,7 +440,7 @@ func TestLongLinesCountOnce(t *testing.T) {
 		}
 		so = under(dir)
 		so.Limit, so.MaxLineBytes, so.After = 6, 20, 1
-		want := "f:1:first hit\nf:2:hit and something el\nf-3-no\nf:4:last hit\nf:5:short hit\nf:6:short hit\n"
+		want := "f:1:first hit\nf:2:hit and something el\nf-3-no\nf:4:last hit\nf:5:short hitxxxxxxxxxxx\nf:6:short hitxxxxxxxxxxx\n"
 		if got, _ := run(t, p, so); got != want {
 			t.Errorf("%+v: got %q, want %q", o, got, want)
 		}
