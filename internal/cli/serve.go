@@ -50,6 +50,13 @@ definitions, and the list has them from then on, for all clients of this process
 // for one message.
 const gcPercent = 400
 
+// collectLess sets how far the heap grows, unless the environment does.
+func collectLess(percent int) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
+	}
+}
+
 func (a *app) mcpServe(address, token string, proxy, search bool) error {
 	g := sevengate.NewGateway()
 	if search {
@@ -63,9 +70,7 @@ func (a *app) mcpServe(address, token string, proxy, search bool) error {
 		return err
 	}
 	defer a.close(r)
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	collectLess(gcPercent)
 	s := g.Serve(r, nil)
 	if proxy {
 		a.withServers(r, "")
