@@ -395,14 +395,14 @@ func TestRootsOfProjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"home/.git/x", "home/work/repo/.git/x", "home/work/repo/sub/go.mod", "home/work/repo/sub/pkg/a.go", "home/work/repo/b.go", "home/c.go", "home/go.mod", "out/d.go"} {
+	for _, name := range []string{"home/.git/x", "home/code/repo/.git/x", "home/code/repo/sub/go.mod", "home/code/repo/sub/pkg/a.go", "home/code/repo/b.go", "home/c.go", "home/go.mod", "out/d.go"} {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		os.MkdirAll(filepath.Dir(path), 0o755)
 		os.WriteFile(path, nil, 0o644)
 	}
 	spec := DefaultServers()[0]
 	for file, want := range map[string]string{
-		"home/work/repo/sub/pkg/a.go": "home/work/repo/sub", "home/work/repo/b.go": "home/work/repo", "home/c.go": "home", "home/x/y.go": "home/x", "out/d.go": "out",
+		"home/code/repo/sub/pkg/a.go": "home/code/repo/sub", "home/code/repo/b.go": "home/code/repo", "home/c.go": "home", "home/x/y.go": "home/x", "out/d.go": "out",
 	} {
 		if got := spec.root(filepath.Join(dir, file), filepath.Join(dir, "home"), nil); got != filepath.Join(dir, want) {
 			t.Errorf("%s: %s", file, got)

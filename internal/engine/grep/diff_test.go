@@ -111,7 +111,7 @@ func TestScannerProperty(t *testing.T) {
 		data := []byte(strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 40).Draw(t, "text"), ""))
 		p, err := Compile(expr, Options{})
 		if err != nil {
-			t.Skip()
+			t.Skip("not a pattern: ", err)
 		}
 		check(t, p, regexp.MustCompile("(?m)"+expr), data)
 	})

@@ -3,7 +3,7 @@ package shellscan
 import "testing"
 
 func benchmark(b *testing.B, src string) {
-	o := Options{Cwd: "/work/project", Home: "/home/user"}
+	o := Options{Cwd: "/src/project", Home: "/home/user"}
 	Scan(src, o)
 	b.ReportAllocs()
 	for b.Loop() {

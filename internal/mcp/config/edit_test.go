@@ -457,7 +457,7 @@ func FuzzEdit(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if _, err := decode(data); err != nil {
-			t.Skip()
+			t.Skip("not a file that is edited: ", err)
 		}
 		for _, p := range []place{{project: "/p"}, {}} {
 			entry := json.RawMessage(`{"command":"x"}`)
