@@ -278,16 +278,7 @@ func (p *Policy) DeniesTool(name string, f *tool.Facts) (tool.Reason, bool) {
 
 // ReadDenied tells whether a deny rule stops the path from being read, so that it
 // should not appear in listings and search results. The path must be absolute.
-func (p *Policy) ReadDenied(path string) bool {
-	e := p.rulesNow()
-	if e.deny.family(tool.FamilyRead) != nil {
-		return true
-	}
-	if !e.deny.hasPathRules(tool.FamilyRead) {
-		return false
-	}
-	return p.pathDenied(e, path)
-}
+func (p *Policy) ReadDenied(path string) bool { return p.closedFor(path, tool.FamilyRead) }
 
 // pathDenied follows the path anew.
 func (p *Policy) pathDenied(e *edition, path string) bool {
