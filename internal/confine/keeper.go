@@ -26,8 +26,7 @@ var passed = []int{198, 199}
 type Rules interface {
 	Edition() any
 	PathStarts(b tool.Behavior, family string) []permission.PathStart
-	ReadDenied(path string) bool
-	EditDenied(path string) bool
+	Denials(family string) func(path string) bool
 	DeniesFamily(family string) bool
 	Host(host string) (tool.Behavior, string)
 }

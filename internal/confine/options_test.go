@@ -100,11 +100,11 @@ func TestPaths(t *testing.T) {
 	}
 	p.write(p.dir+"/w1", "")
 	p.write(p.dir+"/v1", "")
-	paths, _, err := k.closedPaths(o.denyWrite, "Edit", &finder{left: 1000}, func(string) bool { return false })
+	paths, _, err := k.closedPaths(o.denyWrite, "Edit", &finder{left: 1000})
 	if err != nil || !slices.Contains(paths, p.dir+"/w1") || slices.Contains(paths, p.dir+"/v1") {
 		t.Errorf("wildcards: %q, %v", paths, err)
 	}
-	if _, _, err := k.closedPaths(o.denyWrite, "Edit", &finder{left: 1}, func(string) bool { return false }); err == nil {
+	if _, _, err := k.closedPaths(o.denyWrite, "Edit", &finder{left: 1}); err == nil {
 		t.Error("a pattern that cannot be followed to its end is taken as followed")
 	}
 }

@@ -107,7 +107,7 @@ func (f *finder) under(dir string, covered func(path string) bool) error {
 
 // closedPaths are the paths that settings and deny rules close: those of a list of
 // settings, and those of the rules of a family.
-func (k *Keeper) closedPaths(list []located, family string, f *finder, denied func(string) bool) (paths, except []string, err error) {
+func (k *Keeper) closedPaths(list []located, family string, f *finder) (paths, except []string, err error) {
 	for _, l := range list {
 		path := k.abs(l)
 		if !wild(l.text) {
@@ -129,6 +129,10 @@ func (k *Keeper) closedPaths(list []located, family string, f *finder, denied fu
 		}
 	}
 	var looked []string
+	denied := k.cfg.Rules.Denials(family)
+	if denied == nil {
+		denied = func(string) bool { return false }
+	}
 	for _, s := range k.cfg.Rules.PathStarts(tool.Deny, family) {
 		switch {
 		case s.Except && s.Whole:

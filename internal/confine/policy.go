@@ -92,7 +92,7 @@ func (k *Keeper) files(w *walls) error {
 			p.Write = append(p.Write, s.Path)
 		}
 	}
-	deny, _, err := k.closedPaths(o.denyWrite, tool.FamilyEdit, f, rules.EditDenied)
+	deny, _, err := k.closedPaths(o.denyWrite, tool.FamilyEdit, f)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (k *Keeper) files(w *walls) error {
 	}
 
 	// Reading. The user's tokens for servers are nobody's business.
-	hidden, except, err := k.closedPaths(o.denyRead, tool.FamilyRead, f, rules.ReadDenied)
+	hidden, except, err := k.closedPaths(o.denyRead, tool.FamilyRead, f)
 	if err != nil {
 		return err
 	}

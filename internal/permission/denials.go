@@ -19,22 +19,27 @@ const maxPlainFolders = 1 << 14
 // from the root on, costs more than to look at a small file. Folders that were
 // found to be reached by no link are taken to stay so. Nil means that no path is
 // denied. The function may be called from several goroutines at once.
-func (p *Policy) ReadDenials() func(path string) bool {
+func (p *Policy) ReadDenials() func(path string) bool { return p.Denials(tool.FamilyRead) }
+
+// Denials is [Policy.ReadDenials] for either family of paths ([tool.FamilyRead],
+// [tool.FamilyEdit]).
+func (p *Policy) Denials(family string) func(path string) bool {
 	e := p.rulesNow()
-	if e.deny.family(tool.FamilyRead) != nil {
+	if e.deny.family(family) != nil {
 		return func(string) bool { return true }
 	}
-	if !e.deny.hasPathRules(tool.FamilyRead) {
+	if !e.deny.hasPathRules(family) {
 		return nil
 	}
-	d := &denials{p: p, e: e}
+	d := &denials{p: p, e: e, family: family}
 	return d.denied
 }
 
 // denials decides about paths by the rules of one moment.
 type denials struct {
-	p *Policy
-	e *edition
+	p      *Policy
+	e      *edition
+	family string
 
 	mu    sync.Mutex
 	plain map[string]bool // whether a folder is reached by no link
@@ -42,9 +47,9 @@ type denials struct {
 
 func (d *denials) denied(path string) bool {
 	if r, ok := d.resolve(path); ok {
-		return d.e.deny.pathRule(r, tool.FamilyRead) != nil
+		return d.e.deny.pathRule(r, d.family) != nil
 	}
-	return d.p.pathDenied(d.e, path)
+	return d.p.pathDenied(d.e, path, d.family)
 }
 
 // resolve gives what [pathrule.Resolve] would, if the path is there, as it is

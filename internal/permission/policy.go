@@ -278,15 +278,24 @@ func (p *Policy) DeniesTool(name string, f *tool.Facts) (tool.Reason, bool) {
 
 // ReadDenied tells whether a deny rule stops the path from being read, so that it
 // should not appear in listings and search results. The path must be absolute.
-func (p *Policy) ReadDenied(path string) bool { return p.closedFor(path, tool.FamilyRead) }
+func (p *Policy) ReadDenied(path string) bool {
+	e := p.rulesNow()
+	if e.deny.family(tool.FamilyRead) != nil {
+		return true
+	}
+	if !e.deny.hasPathRules(tool.FamilyRead) {
+		return false
+	}
+	return p.pathDenied(e, path, tool.FamilyRead)
+}
 
 // pathDenied follows the path anew.
-func (p *Policy) pathDenied(e *edition, path string) bool {
+func (p *Policy) pathDenied(e *edition, path, family string) bool {
 	r, err := pathrule.Resolve(path, p.cfg.Cwd, p.cfg.Home)
 	if err != nil && r.Given == "" {
 		return true
 	}
-	return e.deny.pathRule(r, tool.FamilyRead) != nil
+	return e.deny.pathRule(r, family) != nil
 }
 
 // resolveRoot gives both spellings of a working directory. They are kept: a link

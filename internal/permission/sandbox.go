@@ -51,25 +51,6 @@ func (p *Policy) PathStarts(b tool.Behavior, family string) []PathStart {
 	return out
 }
 
-// EditDenied tells whether a deny rule stops the path from being changed. The
-// path must be absolute.
-func (p *Policy) EditDenied(path string) bool { return p.closedFor(path, tool.FamilyEdit) }
-
-func (p *Policy) closedFor(path, family string) bool {
-	e := p.rulesNow()
-	if e.deny.family(family) != nil {
-		return true
-	}
-	if !e.deny.hasPathRules(family) {
-		return false
-	}
-	r, err := pathrule.Resolve(path, p.cfg.Cwd, p.cfg.Home)
-	if err != nil && r.Given == "" {
-		return true
-	}
-	return e.deny.pathRule(r, family) != nil
-}
-
 // DeniesFamily tells whether a deny rule speaks of every path of a family.
 func (p *Policy) DeniesFamily(family string) bool { return p.rulesNow().deny.family(family) != nil }
 
