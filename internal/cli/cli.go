@@ -194,7 +194,29 @@ post-hooks, map.
 	a.flags.addTalk(root)
 	root.AddCommand(a.demoCommand(), a.callCommand(), a.execCommand(), a.explainCommand(), a.toolsCommand(),
 		a.sessionsCommand(), a.settingsCommand(), a.trustCommand(), a.hooksCommand(), a.mcpCommand(), a.versionCommand())
+	for _, c := range root.Commands() {
+		if c.HasSubCommands() && !c.Runnable() {
+			needsOne(c)
+		}
+	}
 	return root
+}
+
+// needsOne makes a command that only groups others refuse what is none of them.
+func needsOne(c *cobra.Command) {
+	c.Args = cobra.ArbitraryArgs
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		var names []string
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() {
+				names = append(names, sub.Name())
+			}
+		}
+		return usage("%s has no command %q; it has %s", cmd.CommandPath(), printable(args[0]), strings.Join(names, ", "))
+	}
 }
 
 func (a *app) versionCommand() *cobra.Command {

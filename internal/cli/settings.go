@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -129,6 +130,9 @@ func (a *app) trust(args []string, remove, list bool) error {
 		if dir = args[0]; !filepath.IsAbs(dir) {
 			dir = filepath.Join(r.Dir(), dir)
 		}
+	}
+	if info, err := os.Stat(dir); !remove && (err != nil || !info.IsDir()) {
+		return usage("%s is no directory; give the project's, or --list", printable(dir))
 	}
 	if err := store.SetTrust(dir, !remove); err != nil {
 		return err
