@@ -155,6 +155,9 @@ func (a *app) mcpApprove(name string, yes bool) error {
 // resourceTools are the built-in tools that work on servers.
 var resourceTools = []string{"ListMcpResourcesTool", "ReadMcpResourceTool", "ReadMcpResourceDirTool", "WaitForMcpServers"}
 
+// poolTools are the built-in tools that work on whatever tools there are.
+var poolTools = []string{"REPL", "ToolSearch"}
+
 // withServers starts the servers where a command needs their tools.
 func (a *app) withServers(r *sevengate.Runtime, toolName string) {
 	if r.MCPServers() == nil {
@@ -162,7 +165,7 @@ func (a *app) withServers(r *sevengate.Runtime, toolName string) {
 	}
 	wait := poolWait
 	switch {
-	case toolName == "":
+	case toolName == "", slices.Contains(poolTools, toolName):
 	case strings.HasPrefix(toolName, "mcp__"), slices.Contains(resourceTools, toolName):
 		wait = serverWait
 	default:
