@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -26,7 +27,7 @@ var passed = []int{198, 199}
 type Rules interface {
 	Edition() any
 	PathStarts(b tool.Behavior, family string) []permission.PathStart
-	Denials(family string) func(path string) bool
+	Denials(family string) func(path string, typ fs.FileMode) bool
 	DeniesFamily(family string) bool
 	Host(host string) (tool.Behavior, string)
 }

@@ -82,7 +82,7 @@ type finder struct {
 }
 
 // under adds every path below dir that covered names, without looking into it.
-func (f *finder) under(dir string, covered func(path string) bool) error {
+func (f *finder) under(dir string, covered func(path string, typ fs.FileMode) bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && len(entries) == 0 {
 		return nil // not a folder, or not to be looked into by anybody
@@ -92,7 +92,7 @@ func (f *finder) under(dir string, covered func(path string) bool) error {
 			return errTooMany
 		}
 		path := filepath.Join(dir, e.Name())
-		if covered(path) {
+		if covered(path, e.Type()) {
 			f.out = append(f.out, path)
 			continue
 		}
@@ -119,7 +119,7 @@ func (k *Keeper) closedPaths(list []located, family string, f *finder) (paths, e
 			return nil, nil, fmt.Errorf("sandbox.filesystem: %w", err)
 		}
 		for _, s := range rule.Starts() {
-			err := f.under(s.Path, func(p string) bool {
+			err := f.under(s.Path, func(p string, _ fs.FileMode) bool {
 				r, err := pathrule.Resolve(p, k.cfg.Dir, k.cfg.Home)
 				return err != nil || rule.Match(r)
 			})
@@ -131,7 +131,7 @@ func (k *Keeper) closedPaths(list []located, family string, f *finder) (paths, e
 	var looked []string
 	denied := k.cfg.Rules.Denials(family)
 	if denied == nil {
-		denied = func(string) bool { return false }
+		denied = func(string, fs.FileMode) bool { return false }
 	}
 	for _, s := range k.cfg.Rules.PathStarts(tool.Deny, family) {
 		switch {

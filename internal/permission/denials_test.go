@@ -2,6 +2,7 @@ package permission
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,8 +63,12 @@ func TestDenialsAreThoseOfSinglePaths(t *testing.T) {
 			case 3:
 				path = strings.Replace(path, "secret", "Secret", 1)
 			}
-			if got, want := denied(path), p.ReadDenied(path); got != want {
-				rt.Errorf("%s: %v, alone %v", path, got, want)
+			typ := fs.ModeIrregular
+			if info, err := os.Lstat(path); err == nil && rapid.Bool().Draw(rt, "type known") {
+				typ = info.Mode().Type()
+			}
+			if got, want := denied(path, typ), p.ReadDenied(path); got != want {
+				rt.Errorf("%s (%v): %v, alone %v", path, typ, got, want)
 			}
 		}
 	})
@@ -74,7 +79,7 @@ func TestDenialsOfOddPaths(t *testing.T) {
 	p := s.policy(nil, nil, []string{"Read(**/.env)"})
 	denied := p.ReadDenials()
 	for _, path := range []string{"", "/", ".env", "~/.env", "a\x00b", "/" + strings.Repeat("x/", 9000), s.at.Cwd, "/proc/self", "/none/.env", "//etc//x/../.env"} {
-		if got, want := denied(path), p.ReadDenied(path); got != want {
+		if got, want := denied(path, fs.ModeIrregular), p.ReadDenied(path); got != want {
 			t.Errorf("%.40q: %v, alone %v", path, got, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -237,14 +238,15 @@ func TestReadDenied(t *testing.T) {
 	}
 	denials, all := p.ReadDenials(), s.policy(nil, nil, []string{"Read"}).ReadDenials()
 	for path, want := range map[string]bool{".env": true, "a.txt": false} {
-		if path = filepath.Join(s.at.Cwd, path); denials(path) != want || !all(path) {
-			t.Errorf("%s: got %v, %v", path, denials(path), all(path))
+		path = filepath.Join(s.at.Cwd, path)
+		if denials(path, fs.ModeIrregular) != want || denials(path, 0) != want || !all(path, 0) {
+			t.Errorf("%s: got %v, %v, %v", path, denials(path, fs.ModeIrregular), denials(path, 0), all(path, 0))
 		}
 	}
 	if err := p.AddSession(tool.Deny, "Read(a.txt)"); err != nil {
 		t.Fatal(err)
 	}
-	if path := filepath.Join(s.at.Cwd, "a.txt"); denials(path) || !p.ReadDenials()(path) {
+	if path := filepath.Join(s.at.Cwd, "a.txt"); denials(path, 0) || !p.ReadDenials()(path, 0) {
 		t.Error("denials must be those of the moment in which they were asked for")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,8 +23,8 @@ import (
 )
 
 // deny hides the given paths and all below them.
-func deny(paths *[]string) func(string) bool {
-	return func(path string) bool {
+func deny(paths *[]string) func(string, fs.FileMode) bool {
+	return func(path string, _ fs.FileMode) bool {
 		for _, p := range *paths {
 			if path == p || strings.HasPrefix(path, p+string(filepath.Separator)) {
 				return true
@@ -34,8 +35,8 @@ func deny(paths *[]string) func(string) bool {
 }
 
 // always is the same answer for every call.
-func always(denied func(string) bool) func() func(string) bool {
-	return func() func(string) bool { return denied }
+func always(denied func(string, fs.FileMode) bool) func() func(string, fs.FileMode) bool {
+	return func() func(string, fs.FileMode) bool { return denied }
 }
 
 func TestReadDenied(t *testing.T) {
@@ -121,7 +122,7 @@ type gatekeeper struct {
 	release chan struct{}
 }
 
-func (g *gatekeeper) denied(string) bool {
+func (g *gatekeeper) denied(string, fs.FileMode) bool {
 	g.mu.Lock()
 	g.calls++
 	n := g.calls
@@ -231,7 +232,7 @@ func TestTimeoutGivesWhatWasFound(t *testing.T) {
 	// The first half comes at once, and what follows not before the limit is over,
 	// however busy the machine is.
 	var asked atomic.Int64
-	slow := func(string) bool {
+	slow := func(string, fs.FileMode) bool {
 		if asked.Add(1) > 1_800 {
 			time.Sleep(limit)
 		}

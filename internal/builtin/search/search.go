@@ -56,9 +56,10 @@ const (
 type Deps struct {
 	// ReadDenials gives, at the beginning of each call, what tells for the whole of
 	// it whether a rule keeps an absolute path from being read. That is asked for
-	// the path as given and for where it leads, from several goroutines at once. Nil
+	// the path as given and for where it leads, from several goroutines at once, with
+	// the type of what is at the path, [fs.ModeIrregular] where it is not known. Nil
 	// hides nothing, and costs nothing.
-	ReadDenials func() func(path string) bool
+	ReadDenials func() func(path string, typ fs.FileMode) bool
 	// GlobNoIgnore: Glob lists files that ignore files name too. Nil means yes.
 	GlobNoIgnore *bool
 	// GlobHidden: Glob lists names that begin with a dot. Nil means yes.
@@ -84,7 +85,7 @@ func New(d Deps) []tool.Tool {
 }
 
 type family struct {
-	denials          func() func(path string) bool // nil hides nothing
+	denials          func() func(path string, typ fs.FileMode) bool // nil hides nothing
 	noIgnore, hidden bool
 	globTimeout      func() time.Duration
 	grepTimeout      time.Duration
@@ -104,7 +105,7 @@ type root struct {
 	real   string // with every link followed
 	info   fs.FileInfo
 	denied denied
-	skip   func(path string, dir bool) bool // for the walk; nil leaves out nothing
+	skip   denied // for the walk; nil leaves out nothing
 }
 
 // open finds the search root. A path that may not be read is refused before the
@@ -136,20 +137,20 @@ func (f *family) open(path string, at tool.Place) (root, error) {
 		return r, fmt.Errorf("%s is neither a file nor a folder (%s); it is not opened", path, r.info.Mode().Type())
 	}
 	if r.denied != nil {
-		r.skip = func(path string, _ bool) bool {
-			if r.denied(path) {
+		r.skip = func(path string, typ fs.FileMode) bool {
+			if r.denied(path, typ) {
 				return true
 			}
 			// Below a root that is a link, rules may speak of where it leads.
 			rest, ok := strings.CutPrefix(path, r.given)
-			return ok && r.real != r.given && r.denied(filepath.Join(r.real, rest))
+			return ok && r.real != r.given && r.denied(filepath.Join(r.real, rest), typ)
 		}
 	}
 	return r, nil
 }
 
 // denied tells for one call whether a path may not be read. Nil denies none.
-type denied func(path string) bool
+type denied func(path string, typ fs.FileMode) bool
 
 // hides tells whether a path or a folder above it may not be read.
 func (d denied) hides(path string) bool {
@@ -157,7 +158,7 @@ func (d denied) hides(path string) bool {
 		return false
 	}
 	for {
-		if d(path) {
+		if d(path, fs.ModeIrregular) {
 			return true
 		}
 		up := filepath.Dir(path)

@@ -46,11 +46,13 @@ type seen struct {
 	met         []metInfo  // from the walk
 	stat        sync.Once
 	infos       []parentInfo // of Real and its parents, as far as they exist
+	folder      *Resolved    // of an entry; see [Resolved.Child]
+	file        bool         // a regular file, says its folder
 }
 
 type parentInfo struct {
 	fs.FileInfo
-	below string // the way from there to Real
+	path string // Real, or a folder above it
 }
 
 // spelling is one absolute path in components; key(n) is the text of the first n.
@@ -108,6 +110,11 @@ func (r Resolved) prepared() Resolved {
 func (r Resolved) spelled() (given, real spelling, others []spelling) {
 	s := r.seen
 	s.split.Do(func() {
+		if s.folder != nil {
+			s.given = s.folder.spellChild(r.Given)
+			s.real = s.given
+			return
+		}
 		s.given = spell(r.Given)
 		if s.real = s.given; r.Real != r.Given {
 			s.real = spell(r.Real)
@@ -332,26 +339,4 @@ next:
 		out, seen = append(out, p), append(seen, p)
 	}
 	return out
-}
-
-// chain is what the device says about Real and the folders above it, as far as they exist. The path is prepared.
-func (r Resolved) chain() []parentInfo {
-	s := r.seen
-	s.stat.Do(func() {
-		for p, below := r.Real, ""; ; {
-			info, err := infoOf(s.met, p), error(nil)
-			if info == nil {
-				info, err = os.Stat(p)
-			}
-			if err == nil {
-				s.infos = append(s.infos, parentInfo{info, below})
-			}
-			up := filepath.Dir(p)
-			if up == p {
-				return
-			}
-			p, below = up, filepath.Join(filepath.Base(p), below)
-		}
-	})
-	return s.infos
 }

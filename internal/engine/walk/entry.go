@@ -62,7 +62,7 @@ func (w *walker) entry(t *dirTask, e dirent, s *Stats) *dirTask {
 	if t.real != "" {
 		real = filepath.Join(t.real, name)
 	}
-	if w.opts.Skip != nil && (w.opts.Skip(filepath.FromSlash(path), dir) || real != "" && w.opts.Skip(real, dir)) {
+	if w.opts.Skip != nil && (w.opts.Skip(filepath.FromSlash(path), typ) || real != "" && w.opts.Skip(real, typ)) {
 		s.Skipped++
 		return nil
 	}
@@ -113,8 +113,8 @@ func (w *walker) follow(path string, s *Stats) (typ fs.FileMode, real string, ok
 			return 0, "", false
 		}
 		// Whoever denies a folder denies what lies in it, so the folders above the target are asked for as well.
-		for p, d := real, info.IsDir(); ; d = true {
-			if w.opts.Skip(p, d) {
+		for p, t := real, info.Mode().Type(); ; t = fs.ModeDir {
+			if w.opts.Skip(p, t) {
 				s.Skipped++
 				return 0, "", false
 			}

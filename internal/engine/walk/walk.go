@@ -78,8 +78,8 @@ type Options struct {
 
 	// Skip leaves out a path that it reports true for; a directory's content too. It gets an absolute path (with
 	// LinksFollow also the path that a link leads to), is asked before anything is opened, and must be safe for
-	// concurrent use.
-	Skip func(path string, dir bool) bool
+	// concurrent use. The type is that of what is at the path itself, [fs.ModeIrregular] where it is not known.
+	Skip func(path string, typ fs.FileMode) bool
 
 	MaxDepth int // 1 visits the root's own entries only; 0 is no limit
 	Workers  int // 0 is GOMAXPROCS
@@ -137,7 +137,7 @@ func Walk(ctx context.Context, opts Options, visit func(Entry) error) (Stats, er
 	if err != nil {
 		return Stats{}, fmt.Errorf("walk: %w", err)
 	}
-	if w.skipRoot(info.IsDir()) {
+	if w.skipRoot() {
 		w.stats.Skipped++
 		return w.stats, nil
 	}
@@ -216,16 +216,16 @@ func newWalker(opts Options, visit func(Entry) error) (*walker, error) {
 	return w, nil
 }
 
-func (w *walker) skipRoot(dir bool) bool {
+func (w *walker) skipRoot() bool {
 	if w.opts.Skip == nil {
 		return false
 	}
 	path := filepath.FromSlash(w.root)
-	if w.opts.Skip(path, dir) {
+	if w.opts.Skip(path, fs.ModeIrregular) {
 		return true
 	}
 	real, err := filepath.EvalSymlinks(path)
-	return err == nil && real != path && w.opts.Skip(real, dir)
+	return err == nil && real != path && w.opts.Skip(real, fs.ModeIrregular)
 }
 
 func (w *walker) visitRootFile(info fs.FileInfo) error {

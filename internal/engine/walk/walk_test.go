@@ -109,7 +109,7 @@ func TestLinks(t *testing.T) {
 	got, _ = collect(t, o)
 	same(t, "list", got, "a", "d/b", "d/self", "denied", "file", "gone", "loop")
 	o.Links, o.Sorted = LinksFollow, true
-	o.Skip = func(p string, dir bool) bool { return p == filepath.Join(root, "out/secret") }
+	o.Skip = func(p string, _ fs.FileMode) bool { return p == filepath.Join(root, "out/secret") }
 	got, st = collect(t, o)
 	same(t, "follow", got, "a", "d/b", "file", "loop/out/open")
 	if st.Skipped != 2 || st.Unreadable != 1 {
@@ -125,13 +125,13 @@ func TestLinks(t *testing.T) {
 
 func TestSkipEndAndErrors(t *testing.T) {
 	dir := tree(t, "a", "deny/b", "c/d")
-	o := Options{Root: dir, NoGlobal: true, Skip: func(p string, dir bool) bool { return dir && filepath.Base(p) == "deny" }}
+	o := Options{Root: dir, NoGlobal: true, Skip: func(p string, typ fs.FileMode) bool { return typ.IsDir() && filepath.Base(p) == "deny" }}
 	got, st := collect(t, o)
 	same(t, "skip", got, "a", "c/d")
 	if st.Skipped != 1 {
 		t.Errorf("%+v", st)
 	}
-	o.Skip = func(string, bool) bool { return true }
+	o.Skip = func(string, fs.FileMode) bool { return true }
 	got, _ = collect(t, o)
 	same(t, "root refused", got)
 	boom := errors.New("boom")
