@@ -36,7 +36,7 @@ func (r *Runtime) findServers(ctx context.Context) error {
 		o.NoProject = !strings.Contains(*s, "project")
 		o.NoUser = !strings.Contains(*s, "user")
 	}
-	now := r.watcher.Current(ctx)
+	now := r.settingsNow(ctx)
 	if raw, ok := now.Settings.Raw("managedMcpServers"); ok {
 		o.ManagedServers = raw
 	}
@@ -57,7 +57,7 @@ func (r *Runtime) findServers(ctx context.Context) error {
 	r.mcp = client.New(client.Config{
 		Servers: found.Servers, Judge: r.judgeServer(ctx), Dir: r.dir, StateDir: r.state, Environ: environment(r.env).forTools(),
 		SessionID: r.id, Version: Version, Log: r.opts.Log, OnChange: r.serversChanged,
-		Trusted:  func() bool { return r.watcher.Current(ctx).Trust.Trusted },
+		Trusted:  func() bool { return r.settingsNow(ctx).Trust.Trusted },
 		Roots:    func() []string { return r.conv.Context().Roots },
 		Elicitor: r.elicitor(), Sampler: r.sampler(),
 	})
@@ -108,7 +108,7 @@ func (r *Runtime) judgeServer(ctx context.Context) func(*config.Server) (config.
 
 // serverPolicy is what settings and choices say, as they are now.
 func (r *Runtime) serverPolicy(ctx context.Context) (p config.Policy, trusted bool) {
-	now := r.watcher.Current(ctx)
+	now := r.settingsNow(ctx)
 	p = config.PolicyFrom(serverKeys(now), now.Trust.Trusted, config.Lookup(r.env))
 	choices := r.choices
 	if choices == nil { // servers were not looked for
@@ -301,7 +301,7 @@ func (r *Runtime) ForgetServerChoices(ctx context.Context) error {
 // PendingServers are the repository's servers that nobody has approved or turned
 // down yet. trusted tells whether the project is trusted.
 func (r *Runtime) PendingServers(ctx context.Context) (pending []*config.Server, trusted bool) {
-	trusted = r.watcher.Current(ctx).Trust.Trusted
+	trusted = r.settingsNow(ctx).Trust.Trusted
 	if r.mcp == nil {
 		return nil, trusted
 	}

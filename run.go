@@ -49,7 +49,7 @@ func (r *Runtime) RunMessage(ctx context.Context, prompt tool.Message) (Outcome,
 const DefaultKeepDays = 30
 
 func (r *Runtime) keepDays() int {
-	raw, ok := r.watcher.Current(context.Background()).Settings.Raw("cleanupPeriodDays")
+	raw, ok := r.settingsNow(context.Background()).Settings.Raw("cleanupPeriodDays")
 	var days int
 	if !ok || json.Unmarshal(raw, &days) != nil || days < 1 {
 		return DefaultKeepDays

@@ -63,6 +63,7 @@ type Runtime struct {
 	startMCP    sync.Once
 	onServers   func()
 	watcher     *settings.Watcher
+	starting    atomic.Pointer[settings.Snapshot] // set while New works
 	policy      *permission.Policy
 	hooks       *hook.Runner
 	registry    *registry.Registry
@@ -106,7 +107,17 @@ func New(ctx context.Context, o Options) (*Runtime, error) {
 			return nil, err
 		}
 	}
+	r.starting.Store(nil)
 	return r, nil
+}
+
+// settingsNow gives the settings of this moment; to those that make the runtime, the
+// same ones all the time.
+func (r *Runtime) settingsNow(ctx context.Context) *settings.Snapshot {
+	if s := r.starting.Load(); s != nil {
+		return s
+	}
+	return r.watcher.Current(ctx)
 }
 
 // locate finds the directories.
@@ -153,12 +164,13 @@ func (r *Runtime) readSettings(ctx context.Context) error {
 		return err
 	}
 	r.watcher = w
+	r.starting.Store(w.Current(ctx))
 	spec := r.opts.Model
 	if spec == "" {
 		spec = r.env.get(EnvModel)
 	}
 	if spec == "" {
-		spec = w.Current(ctx).Settings.Model
+		spec = r.settingsNow(ctx).Settings.Model
 	}
 	r.spec, r.specErr = parseModel(spec, r.env)
 	if r.specErr != nil && r.opts.Model != "" {
@@ -219,7 +231,7 @@ func (r *Runtime) openSession(context.Context) error {
 
 // assemble wires the parts together.
 func (r *Runtime) assemble(ctx context.Context) error {
-	current := func() *settings.Snapshot { return r.watcher.Current(ctx) }
+	current := func() *settings.Snapshot { return r.settingsNow(ctx) }
 	roots, err := r.roots(current())
 	if err != nil {
 		return err
@@ -303,7 +315,7 @@ func (r *Runtime) assemble(ctx context.Context) error {
 // expect. Those of a project that is not trusted do not count: its rules do not
 // either.
 func (r *Runtime) checkRules(ctx context.Context) error {
-	s := r.watcher.Current(ctx)
+	s := r.settingsNow(ctx)
 	if r.opts.SkipRuleTests || len(s.Settings.Permissions.Tests) == 0 {
 		return nil
 	}
@@ -474,7 +486,7 @@ func (r *Runtime) SetMode(mode string) error {
 	if err != nil {
 		return err
 	}
-	if m == permission.ModeBypass && !r.bypassAvailable(r.watcher.Current(context.Background())) {
+	if m == permission.ModeBypass && !r.bypassAvailable(r.settingsNow(context.Background())) {
 		return errors.New("the mode bypassPermissions was not made available when the session began")
 	}
 	r.conv.Apply(func(c *tool.Context) { c.Mode = string(m) })
@@ -485,7 +497,7 @@ func (r *Runtime) SetMode(mode string) error {
 func (r *Runtime) Policy() *Rules { return r.policy }
 
 // CurrentSettings is what the settings files say now.
-func (r *Runtime) CurrentSettings(ctx context.Context) *Settings { return r.watcher.Current(ctx) }
+func (r *Runtime) CurrentSettings(ctx context.Context) *Settings { return r.settingsNow(ctx) }
 
 // Tools are the tools that a model would be offered, in order, and those that
 // had to be left out.
@@ -504,7 +516,7 @@ func (r *Runtime) Trust() *settings.TrustStore { return r.watcher.Trust() }
 // Withheld says in words what the project's own settings bring that does not
 // count, since the project is not trusted; nil when there is nothing.
 func (r *Runtime) Withheld(ctx context.Context) []string {
-	s := r.watcher.Current(ctx)
+	s := r.settingsNow(ctx)
 	if s.Trust.Trusted {
 		return nil
 	}
@@ -536,7 +548,7 @@ func (r *Runtime) Withheld(ctx context.Context) []string {
 
 // Hooks lists the hooks of the current settings, and what is wrong with them.
 func (r *Runtime) Hooks(ctx context.Context) ([]hook.Group, []hook.Warning) {
-	return hook.FromSettings(r.hooksInForce(r.watcher.Current(ctx)))
+	return hook.FromSettings(r.hooksInForce(r.settingsNow(ctx)))
 }
 
 // CheckTests judges the calls that the settings hold as expectations about

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sevengate/sevengate/bench/build"
 )
 
 type bench struct {
@@ -42,9 +44,8 @@ func run(runs int, binary string) error {
 	b := &bench{binary: binary, dir: filepath.Join(scratch, "project"), home: filepath.Join(scratch, "home"), runs: runs}
 	if b.binary == "" {
 		b.binary = filepath.Join(scratch, "sevengate")
-		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", b.binary, "./cmd/sevengate")
-		if out, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("building: %w\n%s", err, out)
+		if err := build.Program(b.binary); err != nil {
+			return err
 		}
 	}
 	for _, d := range []string{b.dir, b.home} {

@@ -23,6 +23,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sevengate/sevengate/bench/build"
 )
 
 // Sizes of the pool.
@@ -88,9 +90,8 @@ func run(calls, runs int, binary string) error {
 	b := &bench{self: self, binary: binary, dir: filepath.Join(scratch, "project"), home: filepath.Join(scratch, "home"), runs: runs}
 	if b.binary == "" {
 		b.binary = filepath.Join(scratch, "sevengate")
-		build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", b.binary, "./cmd/sevengate")
-		if out, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("building: %w\n%s", err, out)
+		if err := build.Program(b.binary); err != nil {
+			return err
 		}
 	}
 	for _, d := range []string{b.dir, b.home} {

@@ -27,6 +27,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/sevengate/sevengate/bench/build"
 )
 
 func main() {
@@ -79,8 +81,8 @@ func (b *bench) run(trees []string) error {
 	}
 	defer os.RemoveAll(scratch)
 	b.scratch, b.binary = scratch, filepath.Join(scratch, "sevengate")
-	if out, err := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", b.binary, "./cmd/sevengate").CombinedOutput(); err != nil {
-		return fmt.Errorf("building: %w\n%s", err, out)
+	if err := build.Program(b.binary); err != nil {
+		return err
 	}
 	if err := b.measureStart(); err != nil {
 		return err

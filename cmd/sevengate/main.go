@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/sevengate/sevengate/internal/cli"
+	_ "github.com/sevengate/sevengate/internal/engine/prefault"
 )
 
 func main() { os.Exit(cli.Main(cli.System())) }

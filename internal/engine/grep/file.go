@@ -14,6 +14,8 @@ import (
 
 const (
 	bufferBytes = 256 << 10
+	// keptBytes is how large a buffer that had to grow may be to be kept for the next file.
+	keptBytes = 1 << 20
 	// firstReadBytes are read before anything is known of a file. Most end within, and of binary files no more is wanted.
 	firstReadBytes = BinaryCheckBytes + 4<<10
 	// MaxSpansPerLine limits the matches that are reported of one line.
@@ -63,7 +65,7 @@ func newFileSearch(s *search) *fileSearch {
 }
 
 func (f *fileSearch) reset(j *job) {
-	if len(f.buf) > bufferBytes {
+	if len(f.buf) > keptBytes {
 		f.buf = make([]byte, bufferBytes)
 	}
 	*f = fileSearch{s: f.s, p: f.p, sc: f.sc, slot: f.slot, near: f.near, buf: f.buf, job: j, number: 1, total: f.total}
@@ -239,7 +241,7 @@ func (f *fileSearch) searchLines() error {
 				if keep := f.keepFrom(pos); keep > 0 {
 					pos = f.slide(keep, pos)
 				} else if len(f.buf) < MaxLineMemory+bufferBytes {
-					f.grow()
+					f.grow(2, MaxLineMemory+bufferBytes)
 				} else if err := f.searchHugeLine(pos); err != nil {
 					return err
 				} else {
@@ -266,10 +268,26 @@ func (f *fileSearch) searchLines() error {
 	}
 }
 
-func (f *fileSearch) grow() {
-	buf := make([]byte, min(2*len(f.buf), MaxLineMemory+bufferBytes))
+// grow makes room for all of the file, as far as its size is known, else several times as much; at most so many bytes.
+func (f *fileSearch) grow(times, most int) {
+	want := times * len(f.buf)
+	if left := f.remaining(); left >= 0 {
+		// One byte more, to meet the end of the file, or more if it has grown.
+		want = f.n + int(min(left, int64(most))) + firstReadBytes
+	}
+	buf := make([]byte, min(want, most))
 	copy(buf, f.buf[:f.n])
 	f.buf = buf
+}
+
+// remaining is how many bytes the file should still have, or negative.
+func (f *fileSearch) remaining() int64 {
+	if file, ok := f.src.(*nearFile); ok && f.left < 0 {
+		if size := file.size(); size >= f.bytes {
+			return size - f.bytes
+		}
+	}
+	return f.left
 }
 
 // keepFrom returns where the lines begin that may be wanted as context before those at pos.

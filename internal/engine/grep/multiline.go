@@ -14,9 +14,7 @@ func (f *fileSearch) searchMultiline() error {
 	from := 0 // matches begin here or later
 	for {
 		for !f.eof && f.n == len(f.buf) && len(f.buf) < MaxMultilineMemory {
-			buf := make([]byte, min(4*len(f.buf), MaxMultilineMemory))
-			copy(buf, f.buf[:f.n])
-			f.buf = buf
+			f.grow(4, MaxMultilineMemory)
 			if err := f.fill(); err != nil {
 				return err
 			}

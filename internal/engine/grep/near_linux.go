@@ -96,6 +96,15 @@ func (f *nearFile) Read(p []byte) (int, error) {
 	return int(n), nil
 }
 
+// size is that of the open file, or negative.
+func (f *nearFile) size() int64 {
+	var st unix.Stat_t
+	if unix.Fstat(f.fd, &st) != nil {
+		return -1
+	}
+	return st.Size
+}
+
 func (f *nearFile) Close() error {
 	unix.RawSyscall(unix.SYS_CLOSE, uintptr(f.fd), 0, 0)
 	return nil

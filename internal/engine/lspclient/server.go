@@ -23,6 +23,8 @@ const (
 	DefaultRequestTimeout = 60 * time.Second
 	// ShutdownTimeout is how long a server may take to end when it is asked to.
 	ShutdownTimeout = 2 * time.Second
+	// afterEnd is how long what a server said is still read when it has ended.
+	afterEnd = time.Second
 	// MaxStderrBytes is how much of the last words of a server is kept.
 	MaxStderrBytes = 8 << 10
 	// MaxOpenFiles is how many files a server has open at once; the one that was not
@@ -95,12 +97,18 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", cfg.Name, err)
 	}
-	out, err := s.cmd.StdoutPipe()
+	// A pipe of our own: that of StdoutPipe is closed as soon as the process has
+	// ended, whatever is still in it.
+	out, write, err := os.Pipe()
 	if err != nil {
 		in.Close()
 		return nil, fmt.Errorf("starting %s: %w", cfg.Name, err)
 	}
-	if err := s.cmd.Start(); err != nil {
+	s.cmd.Stdout = write
+	err = s.cmd.Start()
+	write.Close()
+	if err != nil {
+		out.Close()
 		return nil, fmt.Errorf("starting %s: %w", cfg.Name, err)
 	}
 	s.conn = newConn(out, in, s.handle)
@@ -125,8 +133,12 @@ func (s *Server) reap() {
 	if err != nil {
 		text += ": " + err.Error()
 	}
-	s.conn.fail(errors.New(text))
 	killRest(s.cmd.Process) // what it started and left behind
+	select {
+	case <-s.conn.done: // all that it sent was read
+	case <-time.After(afterEnd):
+		s.conn.fail(errors.New(text))
+	}
 	close(s.exited)
 }
 
