@@ -1,7 +1,9 @@
 package inner
 
-import "golang.org/x/sys/unix"
+import (
+	"github.com/sevengate/sevengate/internal/engine/sandbox/inner/sys"
+)
 
-const auditArch = unix.AUDIT_ARCH_X86_64
+const auditArch = sys.AUDIT_ARCH_X86_64
 
-var refusedArch = []uint32{unix.SYS_IOPL, unix.SYS_IOPERM, unix.SYS_MODIFY_LDT, unix.SYS_USELIB, unix.SYS__SYSCTL, unix.SYS_CREATE_MODULE}
+var refusedArch = []uint32{sys.SYS_IOPL, sys.SYS_IOPERM, sys.SYS_MODIFY_LDT, sys.SYS_USELIB, sys.SYS__SYSCTL, sys.SYS_CREATE_MODULE}

@@ -1,7 +1,9 @@
 package inner
 
-import "golang.org/x/sys/unix"
+import (
+	"github.com/sevengate/sevengate/internal/engine/sandbox/inner/sys"
+)
 
-const auditArch = unix.AUDIT_ARCH_AARCH64
+const auditArch = sys.AUDIT_ARCH_AARCH64
 
 var refusedArch []uint32

@@ -4,12 +4,10 @@ package inner
 
 import (
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"github.com/sevengate/sevengate/internal/engine/sandbox/inner/sys"
 )
 
 // coverSize bounds what can be made in a directory that covers another, before it is closed.
@@ -49,7 +47,7 @@ func bubblewrapOptions(plan *Plan, cwd string, root bool) []string {
 		case HideFile: // a device where no devices are allowed: nobody can open it
 			add("--ro-bind", "/dev/null", l.Path)
 		case HideDir:
-			add("--perms", "0111", "--size", strconv.Itoa(coverSize), "--tmpfs", l.Path)
+			add("--perms", "0111", "--size", itoa(coverSize), "--tmpfs", l.Path)
 		case CloseDir:
 			add("--remount-ro", l.Path)
 		case MakeDir:
@@ -57,7 +55,7 @@ func bubblewrapOptions(plan *Plan, cwd string, root bool) []string {
 		case MakeFile: // made when something is mounted on it
 		}
 	}
-	add("--dev", "/dev", "--perms", "1777", "--size", strconv.Itoa(shmBytes), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
+	add("--dev", "/dev", "--perms", "1777", "--size", itoa(shmBytes), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
 	if plan.HostProc {
 		add("--ro-bind", "/proc", "/proc")
 	} else {
@@ -73,7 +71,7 @@ func bubblewrapOptions(plan *Plan, cwd string, root bool) []string {
 // outside runs bubblewrap, which builds the namespaces and mounts and starts this program again inside them for the rest
 // of the plan. It returns the exit code.
 func outside(plan *Plan, command []string) (int, error) {
-	cwd, err := unix.Getwd()
+	cwd, err := syscall.Getwd()
 	if err != nil {
 		return 0, fail("finding the working directory", err)
 	}
@@ -82,7 +80,7 @@ func outside(plan *Plan, command []string) (int, error) {
 	if plan.Landlock > 0 {
 		in.Roots = append(append([]string(nil), plan.Roots...), "/dev/pts", "/dev/shm")
 	}
-	options := bubblewrapOptions(plan, cwd, unix.Geteuid() == 0)
+	options := bubblewrapOptions(plan, cwd, syscall.Geteuid() == 0)
 	if plan.Seccomp { // by bubblewrap, so that its own first process is behind the filter, too
 		code := filter(plan.UnixOK, plan.NoInet)
 		fd, err := memory("filter", unsafe.Slice((*byte)(unsafe.Pointer(&code[0])), len(code)*int(unsafe.Sizeof(code[0]))))
@@ -96,11 +94,15 @@ func outside(plan *Plan, command []string) (int, error) {
 			return 0, err
 		}
 	}
-	args, err := memory("options", []byte(strings.Join(options, "\x00")+"\x00"))
+	var list []byte
+	for _, o := range options {
+		list = append(append(list, o...), 0)
+	}
+	args, err := memory("options", list)
 	if err != nil {
 		return 0, err
 	}
-	exe, err := unix.Open("/proc/self/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	exe, err := syscall.Open("/proc/self/exe", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err == nil {
 		exe, err = inherited(exe)
 	}
@@ -109,17 +111,17 @@ func outside(plan *Plan, command []string) (int, error) {
 	}
 	var tell, life, errs, started [2]int
 	for _, p := range []*[2]int{&tell, &life, &errs, &started} {
-		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+		if err := syscall.Pipe2(p[:], syscall.O_CLOEXEC); err != nil {
 			return 0, fail("making a pipe", err)
 		}
 	}
-	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	null, err := syscall.Open("/dev/null", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, fail("opening /dev/null", err)
 	}
 	in.Link = &link{}
 	for i := range in.Link.Stdio {
-		if in.Link.Stdio[i], err = unix.FcntlInt(uintptr(i), unix.F_DUPFD, MaxFD+1); err != nil {
+		if in.Link.Stdio[i], err = sys.Fcntl(i, syscall.F_DUPFD, MaxFD+1); err != nil {
 			return 0, fail("moving a descriptor", err)
 		}
 	}
@@ -140,29 +142,29 @@ func outside(plan *Plan, command []string) (int, error) {
 	// Not by ForkExec, which would give the signals their default meaning again.
 	var run, none script
 	for i, fd := range [3]int{null, null, errs[1]} {
-		run.add("giving bubblewrap its descriptors", unix.SYS_DUP3, fd, i, 0)
+		run.add("giving bubblewrap its descriptors", syscall.SYS_DUP3, fd, i, 0)
 	}
 	argv, envv := pointers(append(words, command...)), pointers(environment(plan))
 	var all, mask uint64
-	run.add("unblocking signals", unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, unsafe.Pointer(&mask), 0, 8)
-	run.add("running "+plan.Bubblewrap, unix.SYS_EXECVE, plan.Bubblewrap, unsafe.Pointer(&argv[0]), unsafe.Pointer(&envv[0]))
+	run.add("unblocking signals", syscall.SYS_RT_SIGPROCMASK, sys.SIG_SETMASK, unsafe.Pointer(&mask), 0, 8)
+	run.add("running "+plan.Bubblewrap, syscall.SYS_EXECVE, plan.Bubblewrap, unsafe.Pointer(&argv[0]), unsafe.Pointer(&envv[0]))
 	p := newProgram(&run, &none, &none, started[1], false)
 	all = ^uint64(0)
-	setMask(unix.SIG_SETMASK, &all, &mask)
+	setMask(sys.SIG_SETMASK, &all, &mask)
 	pid, errno := p.fork(0)
-	setMask(unix.SIG_SETMASK, &mask, nil)
+	setMask(sys.SIG_SETMASK, &mask, nil)
 	runtime.KeepAlive(p)
 	runtime.KeepAlive(&run)
 	if errno != 0 {
 		return 0, fail("starting a process", errno)
 	}
-	unix.Close(started[1])
+	syscall.Close(started[1])
 	var rec record
 	if readAll(started[0], unsafe.Slice((*byte)(unsafe.Pointer(&rec)), unsafe.Sizeof(rec))) > 0 {
 		return 0, fail(run.what[rec.a], syscall.Errno(rec.b))
 	}
 	for _, fd := range []int{in.Link.Tell, in.Link.Life, in.Link.Stdio[0], in.Link.Stdio[1], errs[1]} {
-		unix.Close(fd)
+		syscall.Close(fd)
 	}
 	var end syscall.WaitStatus
 	for {
@@ -170,14 +172,14 @@ func outside(plan *Plan, command []string) (int, error) {
 			break
 		}
 	}
-	unix.Close(life[1])
+	syscall.Close(life[1])
 	var status [4]byte
 	if readAll(tell[0], status[:]) == len(status) {
 		return leave(plan, *(*syscall.WaitStatus)(unsafe.Pointer(&status))), nil
 	}
-	_ = unix.SetNonblock(errs[0], true)
+	_ = syscall.SetNonblock(errs[0], true)
 	text := make([]byte, 4<<10)
-	_, _ = unix.Write(2, text[:readAll(errs[0], text)])
+	_, _ = syscall.Write(2, text[:readAll(errs[0], text)])
 	if end.Signaled() || end.ExitStatus() == 0 {
 		return 0, fail("running "+plan.Bubblewrap, errUnexpected)
 	}
@@ -190,23 +192,23 @@ func outside(plan *Plan, command []string) (int, error) {
 // takeDown gives this process the command's standard descriptors.
 func (l *link) takeDown() {
 	for i, fd := range l.Stdio {
-		_ = unix.Dup3(fd, i, 0)
-		unix.Close(fd)
+		_ = syscall.Dup3(fd, i, 0)
+		syscall.Close(fd)
 	}
 }
 
 // watch waits until there is something to read from status. If the process outside ends before, so does everything here.
 func (l *link) watch(status int) {
 	for {
-		fds := []unix.PollFd{{Fd: int32(status), Events: unix.POLLIN}, {Fd: int32(l.Life), Events: unix.POLLIN}}
-		if _, err := unix.Poll(fds, -1); err != nil {
+		fds := []sys.PollFd{{Fd: int32(status), Events: sys.POLLIN}, {Fd: int32(l.Life), Events: sys.POLLIN}}
+		if err := sys.Poll(fds); err != nil {
 			continue
 		}
 		if fds[0].Revents != 0 {
 			return
 		}
 		if fds[1].Revents != 0 {
-			_ = unix.Kill(-1, unix.SIGKILL)
+			_ = syscall.Kill(-1, syscall.SIGKILL)
 			syscall.Exit(ExitFailed)
 		}
 	}
@@ -215,24 +217,24 @@ func (l *link) watch(status int) {
 // ignored reports whether a signal is ignored.
 func ignored(sig syscall.Signal) bool {
 	var act kernelSigaction
-	_, _, e := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&act)), 8, 0, 0)
+	_, _, e := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&act)), 8, 0, 0)
 	return e == 0 && act.handler == 1
 }
 
 // memory returns a descriptor, to be inherited, of a file in memory.
 func memory(name string, text []byte) (int, error) {
-	fd, err := unix.MemfdCreate("sevengate-"+name, unix.MFD_CLOEXEC)
+	fd, err := sys.MemfdCreate("sevengate-"+name, sys.MFD_CLOEXEC)
 	if err != nil {
 		return -1, fail("making a file in memory", err)
 	}
 	for n := 0; n < len(text); {
-		m, err := unix.Write(fd, text[n:])
+		m, err := syscall.Write(fd, text[n:])
 		if err != nil {
 			return -1, fail("writing a file in memory", err)
 		}
 		n += m
 	}
-	if _, err := unix.Seek(fd, 0, unix.SEEK_SET); err != nil {
+	if _, err := syscall.Seek(fd, 0, sys.SEEK_SET); err != nil {
 		return -1, fail("going back in a file in memory", err)
 	}
 	return inherited(fd)
@@ -240,8 +242,8 @@ func memory(name string, text []byte) (int, error) {
 
 // inherited moves a descriptor above those of the command, to where the next program finds it.
 func inherited(fd int) (int, error) {
-	defer unix.Close(fd)
-	n, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD, MaxFD+1)
+	defer syscall.Close(fd)
+	n, err := sys.Fcntl(fd, syscall.F_DUPFD, MaxFD+1)
 	if err != nil {
 		return -1, fail("moving a descriptor", err)
 	}
@@ -250,11 +252,11 @@ func inherited(fd int) (int, error) {
 
 // connect returns an inheritable connection to a Unix socket.
 func connect(path string) (int, error) {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, fail("opening a socket", err)
 	}
-	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+	if err := syscall.Connect(fd, &syscall.SockaddrUnix{Name: path}); err != nil {
 		return -1, fail("connecting to the proxy", err)
 	}
 	return inherited(fd)

@@ -3,20 +3,18 @@
 package inner
 
 import (
-	"bytes"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"github.com/sevengate/sevengate/internal/engine/sandbox/inner/sys"
 )
 
 // The helper starts before every command. An ordinary main function is reached only after all packages of the program
-// have been initialised, which can take several times as long as all the rest; so this package, which depends on next to
-// nothing and is therefore initialised among the first, looks at the arguments itself. It must stay that way: no import
-// of fmt, regexp, encoding/json or anything that imports them.
+// have been initialised, which can take several times as long as all the rest; so this package looks at the arguments
+// itself. Of the packages that are ready the one whose path sorts first is initialised next, and a package is ready once
+// all that it imports are: one import of a path behind "github.com", such as strings, would put it behind the heaviest
+// ones. The tests keep the list short.
 func init() {
 	args := hiddenArgs()
 	if args == nil {
@@ -28,29 +26,31 @@ func init() {
 
 // hiddenArgs returns what follows Arg on the command line, or nil if it is not there.
 func hiddenArgs() []string {
-	fd, err := unix.Open("/proc/self/cmdline", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := syscall.Open("/proc/self/cmdline", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
-	defer unix.Close(fd)
+	defer syscall.Close(fd)
 	buf := make([]byte, 4<<10)
 	n := readAll(fd, buf)
-	_, rest, _ := bytes.Cut(buf[:n], []byte{0})
-	if !bytes.HasPrefix(rest, []byte(Arg+"\x00")) {
+	_, rest, _ := cut(string(buf[:n]), 0)
+	if first, _, ended := cut(rest, 0); first != Arg || !ended {
 		return nil
 	}
 	for n == len(buf) {
 		buf = append(buf, make([]byte, len(buf))...)
 		n += readAll(fd, buf[n:])
 	}
-	args := strings.Split(strings.TrimSuffix(string(buf[:n]), "\x00"), "\x00")
-	return args[2:]
+	if n > 0 && buf[n-1] == 0 {
+		n--
+	}
+	return split(string(buf[:n]), 0)[2:]
 }
 
 func readAll(fd int, buf []byte) (n int) {
 	for n < len(buf) {
-		m, err := unix.Read(fd, buf[n:])
-		if err == unix.EINTR {
+		m, err := syscall.Read(fd, buf[n:])
+		if err == syscall.EINTR {
 			continue
 		}
 		if m <= 0 || err != nil {
@@ -64,32 +64,35 @@ func readAll(fd int, buf []byte) (n int) {
 // coverArgs makes this process look, to ps and pkill, like what it is and not like the command and its plan.
 func coverArgs() {
 	buf := make([]byte, 4<<10)
-	fd, err := unix.Open("/proc/self/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := syscall.Open("/proc/self/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return
 	}
 	n := readAll(fd, buf)
-	unix.Close(fd)
-	i := bytes.LastIndexByte(buf[:n], ')')
-	f := strings.Fields(string(buf[i+1 : n]))
+	syscall.Close(fd)
+	i := n
+	for i > 0 && buf[i-1] != ')' { // the name may hold some
+		i--
+	}
+	f := fields(string(buf[i:n]))
 	const argStart, argEnd = 48 - 3, 49 - 3 // of man 5 proc, counted from the field behind the name
 	if len(f) <= argEnd {
 		return
 	}
-	start, err1 := strconv.ParseInt(f[argStart], 10, 64)
-	end, err2 := strconv.ParseInt(f[argEnd], 10, 64)
+	start, err1 := atoi(f[argStart])
+	end, err2 := atoi(f[argEnd])
 	name := "sevengate sandbox"
-	if err1 != nil || err2 != nil || end-start <= int64(len(name)) {
+	if err1 != nil || err2 != nil || end-start <= len(name) {
 		return
 	}
-	fd, err = unix.Open("/proc/self/mem", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	fd, err = syscall.Open("/proc/self/mem", syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return
 	}
-	defer unix.Close(fd)
+	defer syscall.Close(fd)
 	cover := make([]byte, end-start)
 	copy(cover, name)
-	_, _ = unix.Pwrite(fd, cover, start)
+	_, _ = syscall.Pwrite(fd, cover, int64(start))
 }
 
 // failure is an error with what was being done.
@@ -104,7 +107,7 @@ func (f *failure) Unwrap() error { return f.err }
 func fail(what string, err error) error { return &failure{what, err} }
 
 func complain(err error) {
-	_, _ = unix.Write(2, []byte("sandbox: "+err.Error()+"\n"))
+	_, _ = syscall.Write(2, []byte("sandbox: "+err.Error()+"\n"))
 }
 
 // enter runs a command behind the walls of a plan and returns its exit code.
@@ -140,7 +143,7 @@ func enter(args []string) int {
 		return ExitFailed
 	}
 	if plan.Link != nil {
-		_, _ = unix.Write(plan.Link.Tell, unsafe.Slice((*byte)(unsafe.Pointer(&end)), unsafe.Sizeof(end)))
+		_, _ = syscall.Write(plan.Link.Tell, unsafe.Slice((*byte)(unsafe.Pointer(&end)), unsafe.Sizeof(end)))
 		return 0
 	}
 	return leave(&plan, end)
@@ -150,7 +153,7 @@ func enter(args []string) int {
 func leave(plan *Plan, end syscall.WaitStatus) int {
 	if plan.Check {
 		if end == 0 {
-			_, _ = unix.Write(1, []byte(CheckAnswer))
+			_, _ = syscall.Write(1, []byte(CheckAnswer))
 		}
 		return int(end.ExitStatus())
 	}
@@ -163,11 +166,11 @@ func leave(plan *Plan, end syscall.WaitStatus) int {
 
 // die ends this process with the signal that ended the command, so that whoever waits for it sees the same.
 func die(sig syscall.Signal) {
-	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
 	setAction(sig, 0)
 	var none uint64
-	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&none)), 0, 8, 0, 0)
-	_ = unix.Tgkill(unix.Getpid(), unix.Gettid(), sig)
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, sys.SIG_SETMASK, uintptr(unsafe.Pointer(&none)), 0, 8, 0, 0)
+	_ = syscall.Tgkill(syscall.Getpid(), syscall.Gettid(), sig)
 }
 
 // running is a started command.
@@ -201,19 +204,19 @@ func launch(plan *Plan, command []string, forked func()) (_ *running, err error)
 	p := newProgram(&r.setup, &r.shell, &init, fds.statusW, true)
 
 	all := ^uint64(0)
-	setMask(unix.SIG_SETMASK, &all, &mask)
+	setMask(sys.SIG_SETMASK, &all, &mask)
 	var flags uintptr
 	if plan.Namespaces {
-		flags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
+		flags |= syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC
 	}
 	if plan.NetNS {
-		flags |= unix.CLONE_NEWNET
+		flags |= syscall.CLONE_NEWNET
 	}
 	if !plan.Namespaces { // the new process is no namespace's first, which would be spared
 		forked()
 	}
 	pid, errno := p.fork(flags)
-	setMask(unix.SIG_SETMASK, &mask, nil)
+	setMask(sys.SIG_SETMASK, &mask, nil)
 	runtime.KeepAlive(p)
 	runtime.KeepAlive(&r.setup)
 	runtime.KeepAlive(&init)
@@ -226,10 +229,10 @@ func launch(plan *Plan, command []string, forked func()) (_ *running, err error)
 	}
 	if err == nil {
 		forked()
-		_, err = unix.Write(fds.syncW, []byte{1})
+		_, err = syscall.Write(fds.syncW, []byte{1})
 	}
 	if err != nil {
-		_ = unix.Kill(r.pid, unix.SIGKILL)
+		_ = syscall.Kill(r.pid, syscall.SIGKILL)
 		r.reap()
 		return nil, err
 	}
@@ -238,7 +241,7 @@ func launch(plan *Plan, command []string, forked func()) (_ *running, err error)
 
 // wait returns how the command ended. If others that it started still run, they go on without this process.
 func (r *running) wait() (syscall.WaitStatus, error) {
-	defer unix.Close(r.status)
+	defer syscall.Close(r.status)
 	var rec record
 	n := readAll(r.status, unsafe.Slice((*byte)(unsafe.Pointer(&rec)), unsafe.Sizeof(rec)))
 	if n < int(unsafe.Sizeof(rec)) { // the first process was killed, and all others with it
@@ -279,7 +282,7 @@ func (r *running) reap() (ws syscall.WaitStatus) {
 // writeMaps gives the new user namespace its users: all that this process may give, else this one alone.
 func writeMaps(pid int) error {
 	dir := "/proc/" + itoa(pid)
-	if unix.Geteuid() == 0 {
+	if syscall.Geteuid() == 0 {
 		uids, err1 := identity("/proc/self/uid_map")
 		gids, err2 := identity("/proc/self/gid_map")
 		if err1 == nil && err2 == nil && writeFile(dir+"/uid_map", uids) == nil {
@@ -292,10 +295,10 @@ func writeMaps(pid int) error {
 	if err := writeFile(dir+"/setgroups", "deny"); err != nil {
 		return fail("fixing the groups of the sandbox", err)
 	}
-	if err := writeFile(dir+"/uid_map", one(unix.Geteuid())); err != nil {
+	if err := writeFile(dir+"/uid_map", one(syscall.Geteuid())); err != nil {
 		return fail("giving the sandbox its user", err)
 	}
-	if err := writeFile(dir+"/gid_map", one(unix.Getegid())); err != nil {
+	if err := writeFile(dir+"/gid_map", one(syscall.Getegid())); err != nil {
 		return fail("giving the sandbox its group", err)
 	}
 	return nil
@@ -305,28 +308,28 @@ func one(id int) string { return itoa(id) + " " + itoa(id) + " 1\n" }
 
 // identity turns a map into one that gives each number that is known here the same number.
 func identity(path string) (string, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return "", err
 	}
-	defer unix.Close(fd)
+	defer syscall.Close(fd)
 	buf := make([]byte, 16<<10)
-	var out strings.Builder
-	for line := range strings.SplitSeq(string(buf[:readAll(fd, buf)]), "\n") {
-		if f := strings.Fields(line); len(f) == 3 {
-			out.WriteString(f[0] + " " + f[0] + " " + f[2] + "\n")
+	out := ""
+	for _, line := range split(string(buf[:readAll(fd, buf)]), '\n') {
+		if f := fields(line); len(f) == 3 {
+			out += f[0] + " " + f[0] + " " + f[2] + "\n"
 		}
 	}
-	return out.String(), nil
+	return out, nil
 }
 
 func writeFile(path, text string) error {
-	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	_, err = unix.Write(fd, []byte(text))
+	defer syscall.Close(fd)
+	_, err = syscall.Write(fd, []byte(text))
 	return err
 }
 

@@ -2,7 +2,11 @@
 
 package inner
 
-import "golang.org/x/sys/unix"
+import (
+	"syscall"
+
+	"github.com/sevengate/sevengate/internal/engine/sandbox/inner/sys"
+)
 
 // Offsets into struct seccomp_data. Arguments are 64 bit wide, little endian here; what is looked at fits their low half.
 const (
@@ -14,99 +18,99 @@ const (
 )
 
 const (
-	retAllow  = unix.SECCOMP_RET_ALLOW
-	retEPERM  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
-	retENOSYS = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	retAllow  = sys.SECCOMP_RET_ALLOW
+	retEPERM  = sys.SECCOMP_RET_ERRNO | uint32(syscall.EPERM)
+	retENOSYS = sys.SECCOMP_RET_ERRNO | uint32(syscall.ENOSYS)
 )
 
 // lastSyscall is the newest system call that this list was made for. Newer ones do not exist for the command: what is
 // not known is not let through.
-const lastSyscall = unix.SYS_FILE_SETATTR
+const lastSyscall = sys.SYS_FILE_SETATTR
 
 // sysUretprobe and sysUprobe have numbers of their own among the common ones on amd64 (335 and 336): the kernel's private
 // trampolines, which stay allowed.
 
 // namespaceFlags are the flags of clone and unshare that make namespaces.
-const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
-	unix.CLONE_NEWPID | unix.CLONE_NEWNET
+const namespaceFlags = syscall.CLONE_NEWNS | syscall.CLONE_NEWCGROUP | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUSER |
+	syscall.CLONE_NEWPID | syscall.CLONE_NEWNET
 
 // refused are the system calls that a command has no business with: other processes' memory, the kernel's keys, programs
 // and modules, mounts and namespaces, files by handle, and the rings that carry system calls past this filter.
 func refused() []uint32 {
 	return append([]uint32{
-		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_PIDFD_GETFD,
-		unix.SYS_KCMP, unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES,
-		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
-		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_FANOTIFY_INIT,
-		unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE,
-		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR,
-		unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
-		unix.SYS_SETNS,
-		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
-		unix.SYS_OPEN_BY_HANDLE_AT,
-		unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_REBOOT, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
-		unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_ADJTIMEX,
-		unix.SYS_CLOCK_ADJTIME, unix.SYS_NFSSERVCTL,
+		syscall.SYS_PTRACE, sys.SYS_PROCESS_VM_READV, sys.SYS_PROCESS_VM_WRITEV, sys.SYS_PROCESS_MADVISE, sys.SYS_PIDFD_GETFD,
+		sys.SYS_KCMP, syscall.SYS_MOVE_PAGES, syscall.SYS_MIGRATE_PAGES,
+		syscall.SYS_KEYCTL, syscall.SYS_ADD_KEY, syscall.SYS_REQUEST_KEY,
+		sys.SYS_BPF, syscall.SYS_PERF_EVENT_OPEN, sys.SYS_USERFAULTFD, syscall.SYS_FANOTIFY_INIT,
+		syscall.SYS_KEXEC_LOAD, sys.SYS_KEXEC_FILE_LOAD, syscall.SYS_INIT_MODULE, sys.SYS_FINIT_MODULE, syscall.SYS_DELETE_MODULE,
+		syscall.SYS_MOUNT, syscall.SYS_UMOUNT2, syscall.SYS_PIVOT_ROOT, syscall.SYS_CHROOT, sys.SYS_OPEN_TREE, sys.SYS_OPEN_TREE_ATTR,
+		sys.SYS_MOVE_MOUNT, sys.SYS_FSOPEN, sys.SYS_FSCONFIG, sys.SYS_FSMOUNT, sys.SYS_FSPICK, sys.SYS_MOUNT_SETATTR,
+		sys.SYS_SETNS,
+		sys.SYS_IO_URING_SETUP, sys.SYS_IO_URING_ENTER, sys.SYS_IO_URING_REGISTER,
+		sys.SYS_OPEN_BY_HANDLE_AT,
+		syscall.SYS_SWAPON, syscall.SYS_SWAPOFF, syscall.SYS_REBOOT, syscall.SYS_ACCT, syscall.SYS_QUOTACTL, sys.SYS_QUOTACTL_FD,
+		syscall.SYS_SYSLOG, syscall.SYS_VHANGUP, syscall.SYS_SETTIMEOFDAY, syscall.SYS_CLOCK_SETTIME, syscall.SYS_ADJTIMEX,
+		sys.SYS_CLOCK_ADJTIME, syscall.SYS_NFSSERVCTL,
 	}, refusedArch...)
 }
 
 // Filter returns the seccomp program.
-func filter(unixOK, noInet bool) []unix.SockFilter {
-	var f []unix.SockFilter
-	stmt := func(code uint16, k uint32) { f = append(f, unix.SockFilter{Code: code, K: k}) }
-	load := func(off uint32) { stmt(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, off) }
-	ret := func(k uint32) { stmt(unix.BPF_RET|unix.BPF_K, k) }
+func filter(unixOK, noInet bool) []syscall.SockFilter {
+	var f []syscall.SockFilter
+	stmt := func(code uint16, k uint32) { f = append(f, syscall.SockFilter{Code: code, K: k}) }
+	load := func(off uint32) { stmt(syscall.BPF_LD|syscall.BPF_W|syscall.BPF_ABS, off) }
+	ret := func(k uint32) { stmt(syscall.BPF_RET|syscall.BPF_K, k) }
 	// unless jumps over n instructions unless the accumulator passes the test.
 	unless := func(test uint16, k uint32, n uint8) {
-		f = append(f, unix.SockFilter{Code: unix.BPF_JMP | test | unix.BPF_K, K: k, Jf: n})
+		f = append(f, syscall.SockFilter{Code: syscall.BPF_JMP | test | syscall.BPF_K, K: k, Jf: n})
 	}
 	// If the accumulator equals k, return value.
-	on := func(k, value uint32) { unless(unix.BPF_JEQ, k, 1); ret(value) }
+	on := func(k, value uint32) { unless(syscall.BPF_JEQ, k, 1); ret(value) }
 	// call compiles the checks of one system call, which must end in a return.
 	call := func(nr uint32, body func()) {
 		at := len(f)
-		unless(unix.BPF_JEQ, nr, 0)
+		unless(syscall.BPF_JEQ, nr, 0)
 		body()
 		f[at].Jf = uint8(len(f) - at - 1)
 	}
 
 	load(offArch)
-	f = append(f, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: auditArch, Jt: 1})
+	f = append(f, syscall.SockFilter{Code: syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, K: auditArch, Jt: 1})
 	ret(retENOSYS)
 	load(offNr)
-	unless(unix.BPF_JGT, lastSyscall, 1) // the x32 numbers of amd64 are among these
+	unless(syscall.BPF_JGT, lastSyscall, 1) // the x32 numbers of amd64 are among these
 	ret(retENOSYS)
 	for _, nr := range refused() {
 		on(nr, retEPERM)
 	}
-	on(unix.SYS_CLONE3, retENOSYS) // its flags are out of a filter's sight; C libraries then use clone
+	on(sys.SYS_CLONE3, retENOSYS) // its flags are out of a filter's sight; C libraries then use clone
 	flags := func(mask uint32) func() {
 		return func() {
 			load(offArg0)
-			unless(unix.BPF_JSET, mask, 1)
+			unless(syscall.BPF_JSET, mask, 1)
 			ret(retEPERM)
 			ret(retAllow)
 		}
 	}
-	call(unix.SYS_CLONE, flags(namespaceFlags))
-	call(unix.SYS_UNSHARE, flags(namespaceFlags|unix.CLONE_NEWTIME))
-	call(unix.SYS_IOCTL, func() {
+	call(syscall.SYS_CLONE, flags(namespaceFlags))
+	call(syscall.SYS_UNSHARE, flags(namespaceFlags|syscall.CLONE_NEWTIME))
+	call(syscall.SYS_IOCTL, func() {
 		load(offArg1)
-		on(unix.TIOCSTI, retEPERM) // types into a terminal
-		on(unix.TIOCLINUX, retEPERM)
+		on(syscall.TIOCSTI, retEPERM) // types into a terminal
+		on(syscall.TIOCLINUX, retEPERM)
 		ret(retAllow)
 	})
-	call(unix.SYS_SOCKET, func() {
+	call(syscall.SYS_SOCKET, func() {
 		load(offArg1)
-		stmt(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0xf)
-		on(unix.SOCK_PACKET, retEPERM)
+		stmt(syscall.BPF_ALU|syscall.BPF_AND|syscall.BPF_K, 0xf)
+		on(syscall.SOCK_PACKET, retEPERM)
 		load(offArg0)
 		if unixOK {
-			on(unix.AF_UNIX, retAllow)
+			on(syscall.AF_UNIX, retAllow)
 		}
-		unless(unix.BPF_JEQ, unix.AF_NETLINK, 4) // which interfaces there are
+		unless(syscall.BPF_JEQ, syscall.AF_NETLINK, 4) // which interfaces there are
 		load(offArg2)
-		unless(unix.BPF_JEQ, unix.NETLINK_ROUTE, 1)
+		unless(syscall.BPF_JEQ, syscall.NETLINK_ROUTE, 1)
 		ret(retAllow)
 		ret(retEPERM)
 		if noInet {
@@ -114,25 +118,25 @@ func filter(unixOK, noInet bool) []unix.SockFilter {
 			return
 		}
 		on2 := func(domain uint32) {
-			unless(unix.BPF_JEQ, domain, 8)
+			unless(syscall.BPF_JEQ, domain, 8)
 			load(offArg1)
-			stmt(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0xf)
-			on(unix.SOCK_RAW, retEPERM)
+			stmt(syscall.BPF_ALU|syscall.BPF_AND|syscall.BPF_K, 0xf)
+			on(syscall.SOCK_RAW, retEPERM)
 			load(offArg2)
-			on(unix.IPPROTO_MPTCP, retEPERM)
+			on(sys.IPPROTO_MPTCP, retEPERM)
 			ret(retAllow)
 		}
-		on2(unix.AF_INET)
-		on2(unix.AF_INET6)
+		on2(syscall.AF_INET)
+		on2(syscall.AF_INET6)
 		ret(retEPERM)
 	})
 	if !unixOK {
-		call(unix.SYS_SOCKETPAIR, func() {
+		call(syscall.SYS_SOCKETPAIR, func() {
 			// Of a pair of datagram sockets each can still send to any path.
 			load(offArg1)
-			stmt(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0xf)
-			on(unix.SOCK_STREAM, retAllow)
-			on(unix.SOCK_SEQPACKET, retAllow)
+			stmt(syscall.BPF_ALU|syscall.BPF_AND|syscall.BPF_K, 0xf)
+			on(syscall.SOCK_STREAM, retAllow)
+			on(syscall.SOCK_SEQPACKET, retAllow)
 			ret(retEPERM)
 		})
 	}

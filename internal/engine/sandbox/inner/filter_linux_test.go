@@ -3,13 +3,14 @@
 package inner
 
 import (
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
 // play runs a filter as the kernel does.
-func play(t *testing.T, f []unix.SockFilter, arch, nr uint32, args ...uint64) uint32 {
+func play(t *testing.T, f []syscall.SockFilter, arch, nr uint32, args ...uint64) uint32 {
 	t.Helper()
 	var a uint32
 	load := func(off uint32) uint32 {

@@ -6,12 +6,12 @@ import (
 	"syscall"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"github.com/sevengate/sevengate/internal/engine/sandbox/inner/sys"
 )
 
 // ABI returns the version of Landlock that the kernel has switched on; 0: none.
 func ABI() int {
-	v, _, e := syscall.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	v, _, e := syscall.RawSyscall(sys.SYS_LANDLOCK_CREATE_RULESET, 0, 0, sys.LANDLOCK_CREATE_RULESET_VERSION)
 	if e != 0 {
 		return 0
 	}
@@ -19,40 +19,40 @@ func ABI() int {
 }
 
 const (
-	writeFileRights = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
-	writeDirRights  = unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR |
-		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
-		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SYM |
-		unix.LANDLOCK_ACCESS_FS_REFER
+	writeFileRights = sys.LANDLOCK_ACCESS_FS_WRITE_FILE | sys.LANDLOCK_ACCESS_FS_TRUNCATE
+	writeDirRights  = sys.LANDLOCK_ACCESS_FS_REMOVE_DIR | sys.LANDLOCK_ACCESS_FS_REMOVE_FILE | sys.LANDLOCK_ACCESS_FS_MAKE_CHAR |
+		sys.LANDLOCK_ACCESS_FS_MAKE_DIR | sys.LANDLOCK_ACCESS_FS_MAKE_REG | sys.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		sys.LANDLOCK_ACCESS_FS_MAKE_FIFO | sys.LANDLOCK_ACCESS_FS_MAKE_BLOCK | sys.LANDLOCK_ACCESS_FS_MAKE_SYM |
+		sys.LANDLOCK_ACCESS_FS_REFER
 )
 
 // handled returns the rights that the ruleset is about: everything that changes something. Reading is the mounts' part.
 func handled(abi int) uint64 {
 	rights := uint64(writeFileRights | writeDirRights)
 	if abi < 3 {
-		rights &^= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+		rights &^= sys.LANDLOCK_ACCESS_FS_TRUNCATE
 	}
 	if abi < 2 {
-		rights &^= unix.LANDLOCK_ACCESS_FS_REFER
+		rights &^= sys.LANDLOCK_ACCESS_FS_REFER
 	}
 	return rights
 }
 
 // ruleset makes the Landlock ruleset and returns its descriptor.
 func ruleset(p *Plan) (int, error) {
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: handled(p.Landlock)}
+	attr := sys.LandlockRulesetAttr{HandledFS: handled(p.Landlock)}
 	size := uintptr(8)
 	if p.Landlock >= 4 {
 		size = 16
 	}
 	if p.Landlock >= 6 {
 		size = 24
-		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL
+		attr.Scoped = sys.LANDLOCK_SCOPE_SIGNAL
 		if !p.UnixOK {
-			attr.Scoped |= unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+			attr.Scoped |= sys.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 		}
 	}
-	fd, _, e := syscall.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	fd, _, e := syscall.RawSyscall(sys.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
 	if e != 0 {
 		return -1, fail("making the Landlock rules", e)
 	}
@@ -70,8 +70,8 @@ func ruleset(p *Plan) (int, error) {
 
 // openPath opens a path of which no part may be a symbolic link: what was checked is what is opened.
 func openPath(path string) (int, error) {
-	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+	how := sys.OpenHow{Flags: sys.O_PATH | syscall.O_CLOEXEC, Resolve: sys.RESOLVE_NO_SYMLINKS | sys.RESOLVE_NO_MAGICLINKS}
+	fd, err := sys.Openat2(sys.AT_FDCWD, path, &how)
 	if err != nil {
 		return -1, fail("opening "+path, err)
 	}
@@ -83,17 +83,17 @@ func allow(rs, abi int, path string) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	defer syscall.Close(fd)
+	var st syscall.Stat_t
+	if err := syscall.Fstat(fd, &st); err != nil {
 		return fail("looking at "+path, err)
 	}
 	rights := handled(abi)
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+	if st.Mode&syscall.S_IFMT != syscall.S_IFDIR {
 		rights &= writeFileRights
 	}
 	rule := pathRule(rights, fd)
-	_, _, e := syscall.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rs), unix.LANDLOCK_RULE_PATH_BENEATH,
+	_, _, e := syscall.RawSyscall6(sys.SYS_LANDLOCK_ADD_RULE, uintptr(rs), sys.LANDLOCK_RULE_PATH_BENEATH,
 		uintptr(unsafe.Pointer(&rule[0])), 0, 0, 0)
 	if e != 0 {
 		return fail("letting Landlock write to "+path, e)

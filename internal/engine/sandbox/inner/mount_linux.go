@@ -4,14 +4,14 @@ package inner
 
 import (
 	"errors"
-	"strconv"
+	"syscall"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"github.com/sevengate/sevengate/internal/engine/sandbox/inner/sys"
 )
 
 const (
-	plainAttrs = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	plainAttrs = sys.MOUNT_ATTR_NOSUID | sys.MOUNT_ATTR_NODEV
 	// shmBytes bounds the command's own /dev/shm.
 	shmBytes = 512 << 20
 )
@@ -20,7 +20,7 @@ const (
 // descriptors of paths without symbolic links, so that nothing that another process moves about leads elsewhere.
 type mounts struct {
 	s    *script
-	how  *unix.OpenHow
+	how  *sys.OpenHow
 	free []slot
 }
 
@@ -39,12 +39,12 @@ func (m *mounts) opened(path string) (slot, error) {
 	if err != nil {
 		return 0, err
 	}
-	m.s.add("opening "+path, unix.SYS_OPENAT2, unix.AT_FDCWD, path, unsafe.Pointer(m.how), int(unsafe.Sizeof(*m.how))).save = uint16(v)
+	m.s.add("opening "+path, sys.SYS_OPENAT2, sys.AT_FDCWD, path, unsafe.Pointer(m.how), int(unsafe.Sizeof(*m.how))).save = uint16(v)
 	return v, nil
 }
 
 func (m *mounts) close(v slot) {
-	m.s.add("closing a descriptor", unix.SYS_CLOSE, v)
+	m.s.add("closing a descriptor", syscall.SYS_CLOSE, v)
 	m.free = append(m.free, v)
 }
 
@@ -58,16 +58,16 @@ func (m *mounts) clone(path string, attrs uint64) (slot, error) {
 	if err != nil {
 		return 0, err
 	}
-	m.s.add("copying the tree at "+path, unix.SYS_OPEN_TREE, at, "",
-		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE).save = uint16(v)
+	m.s.add("copying the tree at "+path, sys.SYS_OPEN_TREE, at, "",
+		sys.OPEN_TREE_CLONE|sys.OPEN_TREE_CLOEXEC|sys.AT_EMPTY_PATH|sys.AT_RECURSIVE).save = uint16(v)
 	m.close(at)
 	m.setattr(v, path, attrs)
 	return v, nil
 }
 
 func (m *mounts) setattr(v slot, path string, attrs uint64) {
-	a := &unix.MountAttr{Attr_set: attrs}
-	m.s.add("setting the attributes of "+path, unix.SYS_MOUNT_SETATTR, v, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE,
+	a := &sys.MountAttr{Set: attrs}
+	m.s.add("setting the attributes of "+path, sys.SYS_MOUNT_SETATTR, v, "", sys.AT_EMPTY_PATH|sys.AT_RECURSIVE,
 		unsafe.Pointer(a), int(unsafe.Sizeof(*a)))
 }
 
@@ -77,7 +77,7 @@ func (m *mounts) attach(v slot, path string) error {
 	if err != nil {
 		return err
 	}
-	m.s.add("mounting over "+path, unix.SYS_MOVE_MOUNT, v, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+	m.s.add("mounting over "+path, sys.SYS_MOVE_MOUNT, v, "", at, "", sys.MOVE_MOUNT_F_EMPTY_PATH|sys.MOVE_MOUNT_T_EMPTY_PATH)
 	m.close(at)
 	m.close(v)
 	return nil
@@ -94,31 +94,31 @@ func (m *mounts) fresh(kind string, attrs int, options ...[2]string) (slot, erro
 		return 0, err
 	}
 	what := "making a file system of kind " + kind
-	m.s.add(what, unix.SYS_FSOPEN, kind, unix.FSOPEN_CLOEXEC).save = uint16(fs)
+	m.s.add(what, sys.SYS_FSOPEN, kind, sys.FSOPEN_CLOEXEC).save = uint16(fs)
 	for _, o := range options {
-		m.s.add(what+" with "+o[0], unix.SYS_FSCONFIG, fs, unix.FSCONFIG_SET_STRING, o[0], o[1], 0)
+		m.s.add(what+" with "+o[0], sys.SYS_FSCONFIG, fs, sys.FSCONFIG_SET_STRING, o[0], o[1], 0)
 	}
-	m.s.add(what, unix.SYS_FSCONFIG, fs, unix.FSCONFIG_CMD_CREATE, 0, 0, 0)
-	m.s.add(what, unix.SYS_FSMOUNT, fs, unix.FSMOUNT_CLOEXEC, attrs).save = uint16(v)
+	m.s.add(what, sys.SYS_FSCONFIG, fs, sys.FSCONFIG_CMD_CREATE, 0, 0, 0)
+	m.s.add(what, sys.SYS_FSMOUNT, fs, sys.FSMOUNT_CLOEXEC, attrs).save = uint16(v)
 	m.close(fs)
 	return v, nil
 }
 
 func exists(path string, kind uint32) bool {
-	var st unix.Stat_t
-	return unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == kind
+	var st syscall.Stat_t
+	return syscall.Lstat(path, &st) == nil && st.Mode&syscall.S_IFMT == kind
 }
 
 func mountScript(s *script, plan *Plan, d *descriptors) error {
-	cwd, err := unix.Getwd()
+	cwd, err := syscall.Getwd()
 	if err != nil {
 		return fail("finding the working directory", err)
 	}
-	m := &mounts{s: s, how: &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}}
-	root := func(what string, a *unix.MountAttr) {
-		s.add(what, unix.SYS_MOUNT_SETATTR, -1, "/", unix.AT_RECURSIVE, unsafe.Pointer(a), int(unsafe.Sizeof(*a)))
+	m := &mounts{s: s, how: &sys.OpenHow{Flags: sys.O_PATH | syscall.O_CLOEXEC, Resolve: sys.RESOLVE_NO_SYMLINKS | sys.RESOLVE_NO_MAGICLINKS}}
+	root := func(what string, a *sys.MountAttr) {
+		s.add(what, sys.SYS_MOUNT_SETATTR, -1, "/", sys.AT_RECURSIVE, unsafe.Pointer(a), int(unsafe.Sizeof(*a)))
 	}
-	root("separating the mounts", &unix.MountAttr{Propagation: unix.MS_PRIVATE})
+	root("separating the mounts", &sys.MountAttr{Propagation: syscall.MS_PRIVATE})
 
 	// Copies are taken before anything is covered.
 	shown := make([]slot, len(plan.Layers))
@@ -127,9 +127,9 @@ func mountScript(s *script, plan *Plan, d *descriptors) error {
 		case Writable:
 			shown[i], err = m.clone(l.Path, plainAttrs)
 		case ReadOnly:
-			shown[i], err = m.clone(l.Path, plainAttrs|unix.MOUNT_ATTR_RDONLY)
+			shown[i], err = m.clone(l.Path, plainAttrs|sys.MOUNT_ATTR_RDONLY)
 		case HideFile: // a device where no devices are allowed: nobody can open it
-			shown[i], err = m.clone("/dev/null", plainAttrs|unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOEXEC)
+			shown[i], err = m.clone("/dev/null", plainAttrs|sys.MOUNT_ATTR_RDONLY|sys.MOUNT_ATTR_NOEXEC)
 		}
 		if err != nil {
 			return err
@@ -138,18 +138,18 @@ func mountScript(s *script, plan *Plan, d *descriptors) error {
 	var devs []slot
 	var names []string
 	for _, path := range devices {
-		if !exists(path, unix.S_IFCHR) {
+		if !exists(path, syscall.S_IFCHR) {
 			continue
 		}
-		v, err := m.clone(path, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
+		v, err := m.clone(path, sys.MOUNT_ATTR_NOSUID|sys.MOUNT_ATTR_NOEXEC)
 		if err != nil {
 			return err
 		}
 		devs, names = append(devs, v), append(names, path)
 	}
-	all := &unix.MountAttr{Attr_set: plainAttrs | unix.MOUNT_ATTR_RDONLY}
+	all := &sys.MountAttr{Set: plainAttrs | sys.MOUNT_ATTR_RDONLY}
 	if plan.RootWrite {
-		all.Attr_set = plainAttrs
+		all.Set = plainAttrs
 	}
 	root("making everything read-only", all)
 
@@ -166,7 +166,7 @@ func mountScript(s *script, plan *Plan, d *descriptors) error {
 	if err := m.special(plan, d); err != nil {
 		return err
 	}
-	s.add("going to "+cwd, unix.SYS_CHDIR, cwd)
+	s.add("going to "+cwd, syscall.SYS_CHDIR, cwd)
 	return nil
 }
 
@@ -175,27 +175,27 @@ func (m *mounts) layer(l Layer, shown slot) error {
 	case Writable, ReadOnly, HideFile:
 		return m.attach(shown, l.Path)
 	case HideDir:
-		v, err := m.fresh("tmpfs", plainAttrs, [2]string{"mode", "0111"}, [2]string{"size", strconv.Itoa(coverSize)})
+		v, err := m.fresh("tmpfs", plainAttrs, [2]string{"mode", "0111"}, [2]string{"size", itoa(coverSize)})
 		if err != nil {
 			return err
 		}
 		return m.attach(v, l.Path)
 	case CloseDir:
-		a := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+		a := &sys.MountAttr{Set: sys.MOUNT_ATTR_RDONLY}
 		v, err := m.opened(l.Path)
 		if err != nil {
 			return err
 		}
-		m.s.add("closing "+l.Path, unix.SYS_MOUNT_SETATTR, v, "", unix.AT_EMPTY_PATH, unsafe.Pointer(a), int(unsafe.Sizeof(*a)))
+		m.s.add("closing "+l.Path, sys.SYS_MOUNT_SETATTR, v, "", sys.AT_EMPTY_PATH, unsafe.Pointer(a), int(unsafe.Sizeof(*a)))
 		m.close(v)
 	case MakeDir:
-		m.s.add("making "+l.Path, unix.SYS_MKDIRAT, unix.AT_FDCWD, l.Path, 0o711)
+		m.s.add("making "+l.Path, syscall.SYS_MKDIRAT, sys.AT_FDCWD, l.Path, 0o711)
 	case MakeFile:
 		v, err := m.slot()
 		if err != nil {
 			return err
 		}
-		m.s.add("making "+l.Path, unix.SYS_OPENAT, unix.AT_FDCWD, l.Path, unix.O_CREAT|unix.O_EXCL|unix.O_RDONLY|unix.O_CLOEXEC, 0o444).save = uint16(v)
+		m.s.add("making "+l.Path, syscall.SYS_OPENAT, sys.AT_FDCWD, l.Path, syscall.O_CREAT|syscall.O_EXCL|syscall.O_RDONLY|syscall.O_CLOEXEC, 0o444).save = uint16(v)
 		m.close(v)
 	default:
 		return errors.New("a layer of an unknown kind")
@@ -206,7 +206,7 @@ func (m *mounts) layer(l Layer, shown slot) error {
 // special replaces what the kernel shows of itself: processes, terminals, shared memory.
 func (m *mounts) special(plan *Plan, d *descriptors) error {
 	if !plan.HostProc {
-		v, err := m.fresh("proc", plainAttrs|unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOEXEC)
+		v, err := m.fresh("proc", plainAttrs|sys.MOUNT_ATTR_RDONLY|sys.MOUNT_ATTR_NOEXEC)
 		if err != nil {
 			return err
 		}
@@ -214,8 +214,8 @@ func (m *mounts) special(plan *Plan, d *descriptors) error {
 			return err
 		}
 	}
-	if exists("/dev/pts", unix.S_IFDIR) {
-		v, err := m.fresh("devpts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, [2]string{"ptmxmode", "0666"}, [2]string{"mode", "0620"})
+	if exists("/dev/pts", syscall.S_IFDIR) {
+		v, err := m.fresh("devpts", sys.MOUNT_ATTR_NOSUID|sys.MOUNT_ATTR_NOEXEC, [2]string{"ptmxmode", "0666"}, [2]string{"mode", "0620"})
 		if err != nil {
 			return err
 		}
@@ -223,7 +223,7 @@ func (m *mounts) special(plan *Plan, d *descriptors) error {
 		if err := m.attach(v, "/dev/pts"); err != nil {
 			return err
 		}
-		if exists("/dev/ptmx", unix.S_IFCHR) {
+		if exists("/dev/ptmx", syscall.S_IFCHR) {
 			v, err := m.clone("/dev/pts/ptmx", 0)
 			if err != nil {
 				return err
@@ -234,8 +234,8 @@ func (m *mounts) special(plan *Plan, d *descriptors) error {
 			}
 		}
 	}
-	if exists("/dev/shm", unix.S_IFDIR) {
-		v, err := m.fresh("tmpfs", plainAttrs, [2]string{"mode", "1777"}, [2]string{"size", strconv.Itoa(shmBytes)})
+	if exists("/dev/shm", syscall.S_IFDIR) {
+		v, err := m.fresh("tmpfs", plainAttrs, [2]string{"mode", "1777"}, [2]string{"size", itoa(shmBytes)})
 		if err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ func (m *mounts) writable(plan *Plan, d *descriptors, v slot, dir bool) {
 	if !dir {
 		rights &= writeFileRights
 	}
-	m.s.add("moving a descriptor", unix.SYS_DUP3, v, d.path, unix.O_CLOEXEC)
-	m.s.add("letting Landlock write to a new file system", unix.SYS_LANDLOCK_ADD_RULE, d.rules, unix.LANDLOCK_RULE_PATH_BENEATH,
+	m.s.add("moving a descriptor", syscall.SYS_DUP3, v, d.path, syscall.O_CLOEXEC)
+	m.s.add("letting Landlock write to a new file system", sys.SYS_LANDLOCK_ADD_RULE, d.rules, sys.LANDLOCK_RULE_PATH_BENEATH,
 		unsafe.Pointer(pathRule(rights, d.path)), 0)
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"syscall"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // Between fork and exec there is no Go: no allocation, no growing stack, no scheduler. What the child does is therefore
@@ -133,7 +131,7 @@ func (p *program) run(list *op, n int) (failed int, errno uintptr) {
 //go:nocheckptr
 func (p *program) tell(kind, a, b uint32) {
 	p.rec.kind, p.rec.a, p.rec.b = kind, a, b
-	syscall.RawSyscall6(unix.SYS_WRITE, p.status, uintptr(unsafe.Pointer(&p.rec)), unsafe.Sizeof(p.rec), 0, 0, 0)
+	syscall.RawSyscall6(syscall.SYS_WRITE, p.status, uintptr(unsafe.Pointer(&p.rec)), unsafe.Sizeof(p.rec), 0, 0, 0)
 }
 
 // fork makes the process that becomes the command, and returns its number as the caller sees it. The new process never
@@ -144,7 +142,7 @@ func (p *program) tell(kind, a, b uint32) {
 //go:nocheckptr
 func (p *program) fork(flags uintptr) (pid uintptr, errno syscall.Errno) {
 	// clone's last arguments are in another order on some architectures; all of them are 0.
-	pid, _, errno = syscall.RawSyscall6(unix.SYS_CLONE, flags|uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	pid, _, errno = syscall.RawSyscall6(syscall.SYS_CLONE, flags|uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
 	if errno != 0 || pid != 0 {
 		return pid, errno
 	}
@@ -162,7 +160,7 @@ func (p *program) child() {
 		p.tell(recordSetup, uint32(i), uint32(e))
 		p.exit(ExitFailed)
 	}
-	shell, _, e := syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	shell, _, e := syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD), 0, 0, 0, 0, 0)
 	if e != 0 {
 		p.tell(recordStart, 0, uint32(e))
 		p.exit(ExitFailed)
@@ -180,12 +178,12 @@ func (p *program) child() {
 	var ended bool
 	var options uintptr
 	for {
-		pid, _, e := syscall.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&p.wait)), options, 0, 0, 0)
+		pid, _, e := syscall.RawSyscall6(syscall.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&p.wait)), options, 0, 0, 0)
 		switch {
-		case e == unix.EINTR:
+		case e == syscall.EINTR:
 		case pid == shell && e == 0:
 			p.rec.a = uint32(p.wait)
-			ended, options = true, unix.WNOHANG // is there anyone else?
+			ended, options = true, syscall.WNOHANG // is there anyone else?
 		case e != 0: // no child is left
 			if ended && options != 0 {
 				p.tell(recordEnd, p.rec.a, 0)
@@ -193,12 +191,12 @@ func (p *program) child() {
 			p.exit(0)
 		case pid == 0: // others run
 			// From here on the life of this process is not tied to that of the helper.
-			syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, 0, 0, 0, 0, 0)
+			syscall.RawSyscall6(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, 0, 0, 0, 0, 0)
 			p.tell(recordEnd, p.rec.a, 1)
 			if !p.reap {
 				p.exit(0)
 			}
-			syscall.RawSyscall6(unix.SYS_CLOSE, p.status, 0, 0, 0, 0, 0)
+			syscall.RawSyscall6(syscall.SYS_CLOSE, p.status, 0, 0, 0, 0, 0)
 			options = 0
 		}
 	}
@@ -209,7 +207,7 @@ func (p *program) child() {
 //go:nocheckptr
 func (p *program) exit(code uintptr) {
 	for {
-		syscall.RawSyscall6(unix.SYS_EXIT_GROUP, code, 0, 0, 0, 0, 0)
+		syscall.RawSyscall6(syscall.SYS_EXIT_GROUP, code, 0, 0, 0, 0, 0)
 	}
 }
 

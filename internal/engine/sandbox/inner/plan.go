@@ -10,8 +10,6 @@ package inner
 
 import (
 	"errors"
-	"strconv"
-	"strings"
 )
 
 // Arg is the hidden first argument. It names the form of the plan, so that a program replaced while it runs refuses the
@@ -45,6 +43,11 @@ const (
 )
 
 const layerKinds = "wrhfdcx"
+
+func isLayerKind(k byte) bool {
+	_, _, found := cut(layerKinds, k)
+	return found
+}
 
 // Layer changes what is seen at one path. Layers are applied in order.
 type Layer struct {
@@ -106,19 +109,19 @@ func (p *Plan) Args() []string {
 	flag("userns", p.UserNS)
 	flag("within", p.Within)
 	if p.Landlock > 0 {
-		s = append(s, "landlock="+strconv.Itoa(p.Landlock))
+		s = append(s, "landlock="+itoa(p.Landlock))
 	}
 	if p.OpenFiles > 0 {
-		s = append(s, "openfiles="+strconv.Itoa(p.OpenFiles))
+		s = append(s, "openfiles="+itoa(p.OpenFiles))
 	}
 	if p.Port > 0 {
-		s = append(s, "port="+strconv.Itoa(p.Port))
+		s = append(s, "port="+itoa(p.Port))
 	}
 	if p.Register != "" {
 		s = append(s, "register="+p.Register)
 	}
 	if p.Connection > 0 {
-		s = append(s, "connection="+strconv.Itoa(p.Connection))
+		s = append(s, "connection="+itoa(p.Connection))
 	}
 	if p.Bubblewrap != "" {
 		s = append(s, "bubblewrap="+p.Bubblewrap)
@@ -126,12 +129,12 @@ func (p *Plan) Args() []string {
 	if l := p.Link; l != nil {
 		text := "link="
 		for _, fd := range []int{l.Stdio[0], l.Stdio[1], l.Stdio[2], l.Tell, l.Life} {
-			text += strconv.Itoa(fd) + ","
+			text += itoa(fd) + ","
 		}
 		s = append(s, text)
 	}
 	for _, sig := range p.Default {
-		s = append(s, "default="+strconv.Itoa(sig))
+		s = append(s, "default="+itoa(sig))
 	}
 	for _, l := range p.Layers {
 		s = append(s, "layer="+string(l.Kind)+l.Path)
@@ -145,9 +148,9 @@ func (p *Plan) Args() []string {
 	list("env", p.Env)
 	list("unset", p.Unset)
 	for _, fd := range p.Pass {
-		s = append(s, "pass="+strconv.Itoa(fd))
+		s = append(s, "pass="+itoa(fd))
 	}
-	return append([]string{Arg, strconv.Itoa(len(s))}, s...)
+	return append([]string{Arg, itoa(len(s))}, s...)
 }
 
 // parse reads what Args wrote (without Arg) and returns the command behind it.
@@ -155,9 +158,9 @@ func parse(args []string) (p Plan, command []string, err error) {
 	if len(args) == 0 {
 		return p, nil, errors.New("no plan")
 	}
-	n, err := strconv.Atoi(args[0])
+	n, err := atoi(args[0])
 	if err != nil || n < 0 || n > len(args)-1 {
-		return p, nil, errors.New("the plan's length " + strconv.Quote(args[0]) + " is wrong")
+		return p, nil, errors.New("the plan's length " + quote(args[0]) + " is wrong")
 	}
 	for _, s := range args[1 : 1+n] {
 		if err := p.set(s); err != nil {
@@ -179,14 +182,14 @@ func parse(args []string) (p Plan, command []string, err error) {
 }
 
 func (p *Plan) set(s string) (err error) {
-	name, value, hasValue := strings.Cut(s, "=")
+	name, value, hasValue := cut(s, '=')
 	flags := map[string]*bool{"namespaces": &p.Namespaces, "netns": &p.NetNS, "hostproc": &p.HostProc, "rootwrite": &p.RootWrite,
 		"seccomp": &p.Seccomp, "noinet": &p.NoInet, "unix": &p.UnixOK, "check": &p.Check, "userns": &p.UserNS, "within": &p.Within}
 	if f := flags[name]; f != nil && !hasValue {
 		*f = true
 		return nil
 	}
-	bad := func() error { return errors.New("plan entry " + strconv.Quote(s) + " is not understood") }
+	bad := func() error { return errors.New("plan entry " + quote(s) + " is not understood") }
 	if !hasValue {
 		return bad()
 	}
@@ -196,20 +199,20 @@ func (p *Plan) set(s string) (err error) {
 	case "openfiles":
 		p.OpenFiles, err = natural(value)
 	case "port":
-		p.Port, err = strconv.Atoi(value)
+		p.Port, err = atoi(value)
 		if err == nil && (p.Port < 1 || p.Port > 65535) {
 			return bad()
 		}
 	case "connection":
-		p.Connection, err = strconv.Atoi(value)
+		p.Connection, err = atoi(value)
 		if err == nil && p.Connection <= MaxFD {
 			return bad()
 		}
 	case "link":
 		p.Link = &link{}
 		for _, fd := range []*int{&p.Link.Stdio[0], &p.Link.Stdio[1], &p.Link.Stdio[2], &p.Link.Tell, &p.Link.Life} {
-			text, rest, ok := strings.Cut(value, ",")
-			if *fd, err = strconv.Atoi(text); err != nil || !ok || *fd <= MaxFD {
+			text, rest, ok := cut(value, ',')
+			if *fd, err = atoi(text); err != nil || !ok || *fd <= MaxFD {
 				return bad()
 			}
 			value = rest
@@ -219,20 +222,20 @@ func (p *Plan) set(s string) (err error) {
 		}
 	case "default":
 		sig := 0
-		sig, err = strconv.Atoi(value)
+		sig, err = atoi(value)
 		if err == nil && (sig < 1 || sig > 64) {
 			return bad()
 		}
 		p.Default = append(p.Default, sig)
 	case "bubblewrap":
-		if !strings.HasPrefix(value, "/") {
+		if value == "" || value[0] != '/' {
 			return bad()
 		}
 		p.Bubblewrap = value
 	case "register":
 		p.Register = value
 	case "layer":
-		if len(value) < 2 || value[1] != '/' || !strings.Contains(layerKinds, value[:1]) {
+		if len(value) < 2 || value[1] != '/' || !isLayerKind(value[0]) {
 			return bad()
 		}
 		p.Layers = append(p.Layers, Layer{Kind: Kind(value[0]), Path: value[1:]})
@@ -244,7 +247,7 @@ func (p *Plan) set(s string) (err error) {
 		p.Unset = append(p.Unset, value)
 	case "pass":
 		fd := 0
-		fd, err = strconv.Atoi(value)
+		fd, err = atoi(value)
 		if err == nil && (fd < 3 || fd > MaxFD || len(p.Pass) > 0 && fd <= p.Pass[len(p.Pass)-1]) {
 			return bad()
 		}
@@ -259,9 +262,9 @@ func (p *Plan) set(s string) (err error) {
 }
 
 func natural(s string) (int, error) {
-	n, err := strconv.Atoi(s)
+	n, err := atoi(s)
 	if err == nil && n < 0 {
-		err = strconv.ErrRange
+		err = errNoNumber
 	}
 	return n, err
 }

@@ -4,24 +4,20 @@ package inner
 
 import (
 	"errors"
-	"strconv"
-	"strings"
 	"syscall"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"github.com/sevengate/sevengate/internal/engine/sandbox/inner/sys"
 )
 
 var errUnexpected = errors.New("an answer that was not expected")
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // devices are what a command may open in /dev, beside terminals of its own.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 
 // keptCapabilities are what root keeps inside: to be the owner of any file that it can reach, and to change who it is.
-const keptCapabilities = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_FOWNER | 1<<unix.CAP_FSETID |
-	1<<unix.CAP_KILL | 1<<unix.CAP_SETGID | 1<<unix.CAP_SETUID | 1<<unix.CAP_NET_BIND_SERVICE
+const keptCapabilities = 1<<sys.CAP_CHOWN | 1<<sys.CAP_DAC_OVERRIDE | 1<<sys.CAP_FOWNER | 1<<sys.CAP_FSETID |
+	1<<sys.CAP_KILL | 1<<sys.CAP_SETGID | 1<<sys.CAP_SETUID | 1<<sys.CAP_NET_BIND_SERVICE
 
 // descriptors are the helper's own, all above MaxFD. The last three are reserved for what the child opens.
 type descriptors struct {
@@ -42,8 +38,8 @@ func (d *descriptors) open(plan *Plan) error {
 		if fd > MaxFD {
 			return fd, nil
 		}
-		defer unix.Close(fd)
-		n, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, MaxFD+1)
+		defer syscall.Close(fd)
+		n, err := sys.Fcntl(fd, syscall.F_DUPFD_CLOEXEC, MaxFD+1)
 		if err != nil {
 			return -1, fail("moving a descriptor", err)
 		}
@@ -51,12 +47,12 @@ func (d *descriptors) open(plan *Plan) error {
 	}
 	for _, ends := range [][2]*int{{&d.statusR, &d.statusW}, {&d.syncR, &d.syncW}} {
 		var p [2]int
-		err := unix.Pipe2(p[:], unix.O_CLOEXEC)
+		err := syscall.Pipe2(p[:], syscall.O_CLOEXEC)
 		if err != nil {
 			return fail("making a pipe", err)
 		}
 		if *ends[0], err = high(p[0]); err != nil {
-			unix.Close(p[1])
+			syscall.Close(p[1])
 			return err
 		}
 		if *ends[1], err = high(p[1]); err != nil {
@@ -64,7 +60,7 @@ func (d *descriptors) open(plan *Plan) error {
 		}
 	}
 	for _, p := range []*int{&d.listener, &d.connection, &d.path} {
-		fd, err := unix.FcntlInt(uintptr(d.statusW), unix.F_DUPFD_CLOEXEC, MaxFD+1)
+		fd, err := sys.Fcntl(d.statusW, syscall.F_DUPFD_CLOEXEC, MaxFD+1)
 		if err != nil {
 			return fail("reserving a descriptor", err)
 		}
@@ -86,7 +82,7 @@ func (d *descriptors) open(plan *Plan) error {
 func (d *descriptors) closeChilds() {
 	for _, p := range []*int{&d.statusW, &d.syncR, &d.syncW, &d.rules, &d.listener, &d.connection, &d.path} {
 		if *p >= 0 {
-			unix.Close(*p)
+			syscall.Close(*p)
 			*p = -1
 		}
 	}
@@ -95,17 +91,17 @@ func (d *descriptors) closeChilds() {
 func (d *descriptors) closeAll() {
 	d.closeChilds()
 	if d.statusR >= 0 {
-		unix.Close(d.statusR)
+		syscall.Close(d.statusR)
 	}
 }
 
 // setupScript is what the first process inside does before the command is started.
 func setupScript(s *script, plan *Plan, d *descriptors) error {
-	s.add("ending with the helper", unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, int(unix.SIGKILL))
-	s.add("closing a pipe", unix.SYS_CLOSE, d.syncW)
+	s.add("ending with the helper", syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, int(syscall.SIGKILL))
+	s.add("closing a pipe", syscall.SYS_CLOSE, d.syncW)
 	b := new([8]byte)
-	s.add("waiting for the user map", unix.SYS_READ, d.syncR, unsafe.Pointer(b), 1).want = 1
-	s.add("collecting children", unix.SYS_PRCTL, unix.PR_SET_CHILD_SUBREAPER, 1)
+	s.add("waiting for the user map", syscall.SYS_READ, d.syncR, unsafe.Pointer(b), 1).want = 1
+	s.add("collecting children", syscall.SYS_PRCTL, sys.PR_SET_CHILD_SUBREAPER, 1)
 	if plan.NetNS || plan.Connection > 0 {
 		networkScript(s, plan, d)
 	}
@@ -116,16 +112,16 @@ func setupScript(s *script, plan *Plan, d *descriptors) error {
 	}
 	privilegeScript(s, plan)
 	if len(plan.Unset) > 0 { // what the command must not know stands in the memory of this process, its neighbour
-		s.add("closing this process's memory", unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0)
+		s.add("closing this process's memory", syscall.SYS_PRCTL, syscall.PR_SET_DUMPABLE, 0)
 	}
-	s.add("giving up new privileges", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	s.add("giving up new privileges", syscall.SYS_PRCTL, sys.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 	if plan.Landlock > 0 {
-		s.add("switching Landlock on", unix.SYS_LANDLOCK_RESTRICT_SELF, d.rules, 0)
+		s.add("switching Landlock on", sys.SYS_LANDLOCK_RESTRICT_SELF, d.rules, 0)
 	}
 	if plan.Seccomp {
 		code := filter(plan.UnixOK, plan.NoInet)
-		prog := &unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
-		s.add("switching the system call filter on", unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, unsafe.Pointer(prog))
+		prog := &syscall.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
+		s.add("switching the system call filter on", sys.SYS_SECCOMP, sys.SECCOMP_SET_MODE_FILTER, 0, unsafe.Pointer(prog))
 	}
 	return nil
 }
@@ -134,56 +130,56 @@ func setupScript(s *script, plan *Plan, d *descriptors) error {
 func networkScript(s *script, plan *Plan, d *descriptors) {
 	sock := slot(maxSaved - 1)
 	if plan.NetNS {
-		s.add("opening a socket", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0).save = uint16(sock)
+		s.add("opening a socket", syscall.SYS_SOCKET, syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0).save = uint16(sock)
 		var ifreq [40]byte
 		copy(ifreq[:], "lo")
-		ifreq[16] = unix.IFF_UP | unix.IFF_RUNNING
-		s.add("raising the loopback interface", unix.SYS_IOCTL, sock, unix.SIOCSIFFLAGS, unsafe.Pointer(&ifreq))
-		s.add("closing a socket", unix.SYS_CLOSE, sock)
+		ifreq[16] = syscall.IFF_UP | syscall.IFF_RUNNING
+		s.add("raising the loopback interface", syscall.SYS_IOCTL, sock, syscall.SIOCSIFFLAGS, unsafe.Pointer(&ifreq))
+		s.add("closing a socket", syscall.SYS_CLOSE, sock)
 	}
 	if plan.Register == "" && plan.Connection == 0 {
 		return
 	}
-	addr := &unix.RawSockaddrInet4{Family: unix.AF_INET, Port: uint16(plan.Port>>8 | plan.Port&0xff<<8), Addr: [4]byte{127, 0, 0, 1}}
-	s.add("opening a socket", unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0).save = uint16(sock)
-	s.add("binding the proxy's port", unix.SYS_BIND, sock, unsafe.Pointer(addr), int(unsafe.Sizeof(*addr)))
-	s.add("listening on the proxy's port", unix.SYS_LISTEN, sock, 128)
-	s.add("moving a descriptor", unix.SYS_DUP3, sock, d.listener, unix.O_CLOEXEC)
-	s.add("closing a socket", unix.SYS_CLOSE, sock)
+	addr := &syscall.RawSockaddrInet4{Family: syscall.AF_INET, Port: uint16(plan.Port>>8 | plan.Port&0xff<<8), Addr: [4]byte{127, 0, 0, 1}}
+	s.add("opening a socket", syscall.SYS_SOCKET, syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0).save = uint16(sock)
+	s.add("binding the proxy's port", syscall.SYS_BIND, sock, unsafe.Pointer(addr), int(unsafe.Sizeof(*addr)))
+	s.add("listening on the proxy's port", syscall.SYS_LISTEN, sock, 128)
+	s.add("moving a descriptor", syscall.SYS_DUP3, sock, d.listener, syscall.O_CLOEXEC)
+	s.add("closing a socket", syscall.SYS_CLOSE, sock)
 	if plan.Connection > 0 {
-		s.add("moving a descriptor", unix.SYS_FCNTL, plan.Connection, unix.F_DUPFD_CLOEXEC, MaxFD+1).save = uint16(sock)
+		s.add("moving a descriptor", syscall.SYS_FCNTL, plan.Connection, syscall.F_DUPFD_CLOEXEC, MaxFD+1).save = uint16(sock)
 	} else {
-		proxy := &unix.RawSockaddrUnix{Family: unix.AF_UNIX}
+		proxy := &syscall.RawSockaddrUnix{Family: syscall.AF_UNIX}
 		for i := 0; i < len(plan.Register) && i < len(proxy.Path)-1; i++ {
 			proxy.Path[i] = int8(plan.Register[i])
 		}
-		s.add("opening a socket", unix.SYS_SOCKET, unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0).save = uint16(sock)
-		s.add("connecting to the proxy", unix.SYS_CONNECT, sock, unsafe.Pointer(proxy), int(unsafe.Sizeof(*proxy)))
+		s.add("opening a socket", syscall.SYS_SOCKET, syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0).save = uint16(sock)
+		s.add("connecting to the proxy", syscall.SYS_CONNECT, sock, unsafe.Pointer(proxy), int(unsafe.Sizeof(*proxy)))
 	}
 	byteToSend := &[1]byte{1}
-	iov := &unix.Iovec{Base: &byteToSend[0]}
+	iov := &syscall.Iovec{Base: &byteToSend[0]}
 	iov.SetLen(1)
-	control := make([]byte, unix.CmsgSpace(4))
-	h := (*unix.Cmsghdr)(unsafe.Pointer(&control[0]))
-	h.Level, h.Type = unix.SOL_SOCKET, unix.SCM_RIGHTS
-	h.SetLen(unix.CmsgLen(4))
-	*(*int32)(unsafe.Pointer(&control[unix.CmsgLen(0)])) = int32(d.listener)
-	msg := &unix.Msghdr{Iov: iov, Iovlen: 1, Control: &control[0]}
+	control := make([]byte, syscall.CmsgSpace(4))
+	h := (*syscall.Cmsghdr)(unsafe.Pointer(&control[0]))
+	h.Level, h.Type = syscall.SOL_SOCKET, syscall.SCM_RIGHTS
+	h.SetLen(syscall.CmsgLen(4))
+	*(*int32)(unsafe.Pointer(&control[syscall.CmsgLen(0)])) = int32(d.listener)
+	msg := &syscall.Msghdr{Iov: iov, Iovlen: 1, Control: &control[0]}
 	msg.SetControllen(len(control))
-	s.add("handing a socket to the proxy", unix.SYS_SENDMSG, sock, unsafe.Pointer(msg), 0).want = 1
-	s.add("moving a descriptor", unix.SYS_DUP3, sock, d.connection, unix.O_CLOEXEC)
-	s.add("closing a socket", unix.SYS_CLOSE, sock)
-	s.add("closing a socket", unix.SYS_CLOSE, d.listener)
+	s.add("handing a socket to the proxy", syscall.SYS_SENDMSG, sock, unsafe.Pointer(msg), 0).want = 1
+	s.add("moving a descriptor", syscall.SYS_DUP3, sock, d.connection, syscall.O_CLOEXEC)
+	s.add("closing a socket", syscall.SYS_CLOSE, sock)
+	s.add("closing a socket", syscall.SYS_CLOSE, d.listener)
 }
 
 // privilegeScript takes away what is more than the owner of files can do.
 func privilegeScript(s *script, plan *Plan) {
-	root := unix.Geteuid() == 0
+	root := syscall.Geteuid() == 0
 	if plan.Namespaces || root {
 		for c := 0; c <= 63; c++ {
 			if !root || keptCapabilities>>c&1 == 0 {
 				// Within, bubblewrap has done so.
-				s.add("dropping a capability", unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0, 0, 0).soft = c > unix.CAP_LAST_CAP || plan.Within
+				s.add("dropping a capability", syscall.SYS_PRCTL, syscall.PR_CAPBSET_DROP, c, 0, 0, 0).soft = c > sys.CAP_LAST_CAP || plan.Within
 			}
 		}
 	}
@@ -191,10 +187,10 @@ func privilegeScript(s *script, plan *Plan) {
 	if root {
 		keep = keptCapabilities
 	}
-	header := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	data := &[2]unix.CapUserData{{Effective: keep, Permitted: keep}}
-	s.add("dropping capabilities", unix.SYS_CAPSET, unsafe.Pointer(header), unsafe.Pointer(data)).soft = root && !plan.Namespaces
-	s.add("dropping ambient capabilities", unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	header := &sys.CapUserHeader{Version: sys.LINUX_CAPABILITY_VERSION_3}
+	data := &[2]sys.CapUserData{{Effective: keep, Permitted: keep}}
+	s.add("dropping capabilities", syscall.SYS_CAPSET, unsafe.Pointer(header), unsafe.Pointer(data)).soft = root && !plan.Namespaces
+	s.add("dropping ambient capabilities", syscall.SYS_PRCTL, sys.PR_CAP_AMBIENT, sys.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 }
 
 // kernelSigaction is struct sigaction as the kernel has it.
@@ -205,49 +201,49 @@ type kernelSigaction struct {
 
 func setAction(sig syscall.Signal, handler uintptr) {
 	act := kernelSigaction{handler: handler}
-	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0)
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0)
 }
 
 func setMask(how int, set, old *uint64) {
-	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, uintptr(how), uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGPROCMASK, uintptr(how), uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
 }
 
 // shellScript is what the command's process does before it becomes the command.
 func shellScript(s *script, plan *Plan, command []string, d *descriptors, mask *uint64) {
 	if plan.Check {
-		s.add("ending", unix.SYS_EXIT_GROUP, 0)
+		s.add("ending", syscall.SYS_EXIT_GROUP, 0)
 		return
 	}
 	if plan.OpenFiles > 0 {
-		var lim unix.Rlimit
-		if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) == nil && uint64(plan.OpenFiles) <= lim.Max {
+		var lim syscall.Rlimit
+		if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim) == nil && uint64(plan.OpenFiles) <= lim.Max {
 			lim.Cur = uint64(plan.OpenFiles)
-			s.add("setting the limit of open files", unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, unsafe.Pointer(&lim), 0)
+			s.add("setting the limit of open files", syscall.SYS_PRLIMIT64, 0, syscall.RLIMIT_NOFILE, unsafe.Pointer(&lim), 0)
 		}
 	}
-	s.add("starting a session", unix.SYS_SETSID)
+	s.add("starting a session", syscall.SYS_SETSID)
 	for sig := 1; sig < 65; sig++ {
 		var act kernelSigaction
-		_, _, e := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&act)), 8, 0, 0)
+		_, _, e := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&act)), 8, 0, 0)
 		if e == 0 && act.handler > 1 { // neither default nor ignored
-			s.add("resetting a signal", unix.SYS_RT_SIGACTION, sig, unsafe.Pointer(&kernelSigaction{}), 0, 8)
+			s.add("resetting a signal", syscall.SYS_RT_SIGACTION, sig, unsafe.Pointer(&kernelSigaction{}), 0, 8)
 		}
 	}
 	for _, sig := range plan.Default {
-		s.add("resetting a signal", unix.SYS_RT_SIGACTION, sig, unsafe.Pointer(&kernelSigaction{}), 0, 8)
+		s.add("resetting a signal", syscall.SYS_RT_SIGACTION, sig, unsafe.Pointer(&kernelSigaction{}), 0, 8)
 	}
-	s.add("unblocking signals", unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, unsafe.Pointer(mask), 0, 8)
+	s.add("unblocking signals", syscall.SYS_RT_SIGPROCMASK, sys.SIG_SETMASK, unsafe.Pointer(mask), 0, 8)
 	next := 3
 	for _, fd := range append(append([]int(nil), plan.Pass...), d.statusW) {
 		if fd > next {
-			s.add("closing descriptors", unix.SYS_CLOSE_RANGE, next, fd-1, 0)
+			s.add("closing descriptors", sys.SYS_CLOSE_RANGE, next, fd-1, 0)
 		}
 		next = fd + 1
 	}
-	s.add("closing descriptors", unix.SYS_CLOSE_RANGE, next, int(^uint32(0)), 0)
+	s.add("closing descriptors", sys.SYS_CLOSE_RANGE, next, int(^uint32(0)), 0)
 	argv, envv := pointers(command), pointers(environment(plan))
 	s.keep = append(s.keep, argv, envv)
-	s.add("running "+command[0], unix.SYS_EXECVE, command[0], unsafe.Pointer(&argv[0]), unsafe.Pointer(&envv[0]))
+	s.add("running "+command[0], syscall.SYS_EXECVE, command[0], unsafe.Pointer(&argv[0]), unsafe.Pointer(&envv[0]))
 }
 
 func environment(plan *Plan) []string {
@@ -256,12 +252,12 @@ func environment(plan *Plan) []string {
 		gone[name] = true
 	}
 	for _, kv := range plan.Env {
-		name, _, _ := strings.Cut(kv, "=")
+		name, _, _ := cut(kv, '=')
 		gone[name] = true
 	}
 	var out []string
 	for _, kv := range syscall.Environ() {
-		if name, _, _ := strings.Cut(kv, "="); !gone[name] {
+		if name, _, _ := cut(kv, '='); !gone[name] {
 			out = append(out, kv)
 		}
 	}
@@ -281,15 +277,15 @@ func pointers(words []string) []*byte {
 // tells how the command ended, and the proxy's sign that the sandbox lives.
 func initScript(s *script, d *descriptors) {
 	low, high := min(d.statusW, d.connection), max(d.statusW, d.connection)
-	s.add("closing descriptors", unix.SYS_CLOSE_RANGE, 0, low-1, 0)
+	s.add("closing descriptors", sys.SYS_CLOSE_RANGE, 0, low-1, 0)
 	if high > low+1 {
-		s.add("closing descriptors", unix.SYS_CLOSE_RANGE, low+1, high-1, 0)
+		s.add("closing descriptors", sys.SYS_CLOSE_RANGE, low+1, high-1, 0)
 	}
-	s.add("closing descriptors", unix.SYS_CLOSE_RANGE, high+1, int(^uint32(0)), 0)
+	s.add("closing descriptors", sys.SYS_CLOSE_RANGE, high+1, int(^uint32(0)), 0)
 }
 
 // passedSignals are meant for the command when they reach the helper.
-var passedSignals = []syscall.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM}
+var passedSignals = []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM}
 
 // ignoreSignals lets the helper outlive what is meant for the command: it ends when the command has.
 func ignoreSignals() {

@@ -1,0 +1,3 @@
+package sys
+
+var numbers map[string][2]int64
