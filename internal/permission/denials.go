@@ -98,10 +98,11 @@ func (d *denials) folder(dir string) folder {
 		return f
 	}
 	up := filepath.Dir(dir)
-	f = folder{path: pathrule.Folder(dir)}
-	if f.plain = up == dir; !f.plain && d.folder(up).plain {
+	if f.plain = up == dir; f.plain {
+		f.path = pathrule.Folder(dir)
+	} else if above := d.folder(up); above.plain {
 		typ, ok := typeOf(dir)
-		f.plain = ok && typ == fs.ModeDir
+		f = folder{plain: ok && typ == fs.ModeDir, path: above.path.Child(filepath.Base(dir), fs.ModeDir)}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -14,8 +14,8 @@ func Folder(path string) Resolved {
 	return Resolved{Given: path, Real: path, Exists: true, seen: &seen{}}
 }
 
-// Child is the Resolved of an entry of a [Folder] that exists and is no link, for callers that ask about all that is in
-// a folder: what is worked out about the folder is shared. typ is its type where the folder tells it, [fs.ModeIrregular]
+// Child is the Resolved of an entry of a folder that exists and is no link, for callers that ask about all that is in
+// it. The folder is a [Folder], or an entry of one: what is worked out about the folder is shared. typ is its type where the folder tells it, [fs.ModeIrregular]
 // where not; files of which it is known that no rule can mean them by another name are then not looked at.
 //
 // Where rules name files and folders plainly, what these are is looked at again after a second, except for files with
