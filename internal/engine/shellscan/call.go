@@ -69,6 +69,7 @@ func (s *scanner) decl(stmt *syntax.Stmt, d *syntax.DeclClause, st state) {
 		}
 		v := s.assign(a, st)
 		c.Argv = append(c.Argv, Word{Source: s.text(a, a), Text: v.text, Known: v.Value.Known})
+		s.mayRunValue(&c, v.Name, v.Value)
 		if sensitive(v.Name) {
 			why = "it sets " + v.Name + ", which changes what later commands do"
 		}
@@ -344,6 +345,7 @@ func (s *scanner) finish(c *Command, st state) flow {
 		if text != "" {
 			c.Forms = []Form{{Text: text, Allow: true}}
 		}
+		s.mayRunValues(c)
 		s.redirEffects(c)
 		return same(st.dirs)
 	}
@@ -352,6 +354,7 @@ func (s *scanner) finish(c *Command, st state) flow {
 	s.forms(c, u)
 	f := s.effects(c, &u)
 	s.mayRun(c, &u)
+	s.mayRunValues(c)
 	for _, a := range c.Assigns {
 		if !a.Harmless {
 			c.deny("the variable " + a.Name + " may change what it does")

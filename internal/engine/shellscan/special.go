@@ -1,6 +1,9 @@
 package shellscan
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // effects fills in what the innermost command does, and gives the directories after it.
 func (s *scanner) effects(c *Command, u *unwrapped) flow {
@@ -341,6 +344,10 @@ func (s *scanner) shell(c *Command, u *unwrapped, name string) {
 			case "--rcfile", "--init-file":
 				i++
 				c.RunsUnknown = true
+				if i < len(args) && args[i].process {
+					c.BeyondPrefix = name + " runs what another command prints"
+					s.complex(c.BeyondPrefix)
+				}
 			default:
 				c.RunsUnknown = true
 			}
@@ -408,7 +415,8 @@ func (s *scanner) shell(c *Command, u *unwrapped, name string) {
 			c.RunsUnknown = true
 			c.BeyondPrefix = name + " runs its input as commands"
 			c.deny(c.BeyondPrefix)
-			if stdin && c.Nesting&InPipe != 0 {
+			printed := slices.ContainsFunc(c.Redirs, func(r Redir) bool { return r.Op == "<" && r.Target.process })
+			if printed || stdin && c.Nesting&InPipe != 0 {
 				s.complex(name + " runs its input as commands")
 			}
 			return

@@ -52,7 +52,12 @@ var wrappers = map[string]*wrapSpec{
 	"nsenter":  {flags: "-t: --target: -a --all -m? -u? -i? -n? -p? -U? -C? -T? -F -r? -w? -S: -G: --mount? --uts? --ipc? --net? --pid? --user? --cgroup? --time? --no-fork --root? --wd? --setuid: --setgid: --preserve-credentials"},
 	"valgrind": {flags: "-q -v -s --quiet --verbose --tool: --leak-check: --log-file: --track-origins: --error-exitcode:"}, "numactl": {flags: "-a -l -C: -N: -m: -i: -p: --cpunodebind: --membind: --interleave: --physcpubind: --localalloc --all --preferred:"},
 	"prlimit": {flags: "--nofile? --nproc? --core? --cpu? --as? --data? --fsize? --stack? --rss? --memlock?"}, "systemd-inhibit": {flags: "--what: --who: --why: --mode: --list"},
-	"ifne": {flags: "-n"}, "linux32": {flags: "-R"}, "linux64": {flags: "-R"}, "tini": {flags: "-s -v -g -w -e: -p:"}, "dumb-init": {flags: "-c -v -r:"}, "tsocks": {}, "pkexec": {flags: "--user: --disable-internal-agent --keep-cwd"}, "softlimit": {}, "cpulimit": {flags: "-l:"}, "rlwrap": {}, "gosu": {own: 1}, "su-exec": {own: 1}, "setpriv": {flags: "--no-new-privs --nnp --reuid: --regid: --clear-groups --groups: --keep-groups --init-groups --inh-caps: --bounding-set: --ambient-caps: --reset-env"}, "chroot": {flags: "--userspec: --groups: --skip-chdir", own: 1}, "winpty": {}, "arch": {flags: "-x86_64 -arm64"},
+	"ts": {flags: "-n -f -m -B -E -g -d -D: -L: -N: -W:"}, "tsp": {flags: "-n -f -m -B -E -g -d -D: -L: -N: -W:"}, "nq": {flags: "-c -q"},
+	"faketime": {flags: "-m -f --exclude-monotonic -p: --date-prog:", own: 1}, "ssh-agent": {flags: "-a: -t: -D -d -k -c -s -E: -O: -P:"},
+	"timelimit": {flags: "-p -q -t: -T: -s: -S:"}, "ccache": {flags: "-s -z -c -C -x -p -M: --show-stats --zero-stats --cleanup --clear --show-config --max-size: -v --verbose"},
+	"sccache": {flags: "-s -z --show-stats --zero-stats --start-server --stop-server"}, "gnice": {flags: "-n: --adjustment:"}, "gnohup": {}, "gstdbuf": {flags: "-i: -o: -e: --input: --output: --error:"},
+	"gtime": {flags: "-p -v -q -f: -o: -a --portability --verbose --quiet --format: --output: --append"},
+	"ifne":  {flags: "-n"}, "linux32": {flags: "-R"}, "linux64": {flags: "-R"}, "tini": {flags: "-s -v -g -w -e: -p:"}, "dumb-init": {flags: "-c -v -r:"}, "tsocks": {}, "pkexec": {flags: "--user: --disable-internal-agent --keep-cwd"}, "softlimit": {}, "cpulimit": {flags: "-l:"}, "rlwrap": {}, "gosu": {own: 1}, "su-exec": {own: 1}, "setpriv": {flags: "--no-new-privs --nnp --reuid: --regid: --clear-groups --groups: --keep-groups --init-groups --inh-caps: --bounding-set: --ambient-caps: --reset-env"}, "chroot": {flags: "--userspec: --groups: --skip-chdir", own: 1}, "winpty": {}, "arch": {flags: "-x86_64 -arm64"},
 }
 
 // unwrapped is a command after its wrappers.
