@@ -157,7 +157,7 @@ func (f *family) globNow(ctx context.Context, in GlobInput, env tool.Place) (too
 	var folders atomic.Int64
 	opts := walk.Options{
 		Root: at.given, Globs: []string{plan.pattern}, AnchorGlobs: true, MaxDepth: plan.depth(), Dirs: true, Links: walk.LinksList,
-		Hidden: f.hidden, NoIgnore: f.noIgnore, Skip: at.skip,
+		Hidden: f.hidden, NoIgnore: f.noIgnore, Skip: at.denied,
 	}
 	stats, err := walk.Walk(limited, opts, func(e walk.Entry) error {
 		if limited.Err() != nil {

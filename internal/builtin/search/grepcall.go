@@ -34,7 +34,7 @@ func (f *family) grepNow(ctx context.Context, in GrepInput, env tool.Place) (too
 	defer cancel()
 	opts := grep.SearchOptions{
 		Roots: []string{at.given},
-		Walk:  walk.Options{Hidden: true, Globs: plan.globs, Types: plan.types, Skip: at.skip},
+		Walk:  walk.Options{Hidden: true, Globs: plan.globs, Types: plan.types, Skip: at.denied},
 	}
 	page := &grepPage{plan: plan, cwd: env.Cwd, direct: !at.info.IsDir()}
 	switch plan.mode {

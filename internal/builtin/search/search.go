@@ -104,8 +104,7 @@ type root struct {
 	given  string // absolute
 	real   string // with every link followed
 	info   fs.FileInfo
-	denied denied
-	skip   denied // for the walk; nil leaves out nothing
+	denied denied // the walk asks it for each path below, and for where that leads if the root is a link
 }
 
 // open finds the search root. A path that may not be read is refused before the
@@ -135,16 +134,6 @@ func (f *family) open(path string, at tool.Place) (root, error) {
 		return r, fmt.Errorf("the search cannot begin: %w", err)
 	case !r.info.IsDir() && !r.info.Mode().IsRegular():
 		return r, fmt.Errorf("%s is neither a file nor a folder (%s); it is not opened", path, r.info.Mode().Type())
-	}
-	if r.denied != nil {
-		r.skip = func(path string, typ fs.FileMode) bool {
-			if r.denied(path, typ) {
-				return true
-			}
-			// Below a root that is a link, rules may speak of where it leads.
-			rest, ok := strings.CutPrefix(path, r.given)
-			return ok && r.real != r.given && r.denied(filepath.Join(r.real, rest), typ)
-		}
 	}
 	return r, nil
 }

@@ -272,7 +272,7 @@ func (f *fileSearch) searchLines() error {
 func (f *fileSearch) grow(times, most int) {
 	want := times * len(f.buf)
 	if left := f.remaining(); left >= 0 {
-		// One byte more, to meet the end of the file, or more if it has grown.
+		// Some more, to meet the end of the file in the same read, also if it has grown.
 		want = f.n + int(min(left, int64(most))) + firstReadBytes
 	}
 	buf := make([]byte, min(want, most))

@@ -15,8 +15,9 @@ func Folder(path string) Resolved {
 }
 
 // Child is the Resolved of an entry of a folder that exists and is no link, for callers that ask about all that is in
-// it. The folder is a [Folder], or an entry of one: what is worked out about the folder is shared. typ is its type where the folder tells it, [fs.ModeIrregular]
-// where not; files of which it is known that no rule can mean them by another name are then not looked at.
+// it. The folder is a [Folder], or an entry of one: what is worked out about the folder is shared. typ is the type of
+// the entry where the folder tells it, [fs.ModeIrregular] where not; files of which it is known that no rule can mean
+// them by another name are then not looked at.
 //
 // Where rules name files and folders plainly, what these are is looked at again after a second, except for files with
 // more than one name.
